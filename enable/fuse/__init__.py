@@ -1,1 +1,1 @@
-"""`enable fuse`: subgraphs of traces that are worth kernels of their own."""
+"""Find subgraphs of traces that are worth kernels of their own (`enable fuse`)."""

@@ -1,4 +1,4 @@
-"""Composed kernels of fusions, put into the workspace, where they are judged and served as any other."""
+"""Write composed kernels for fusions to the workspace, where they are judged and served as any other kernel."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ GROUP = "fused"
 
 
 def compose_all(workspace: Workspace, fusions: Iterable[Fusion], base: Path | None) -> dict[str, str]:
-    """A kernel file in the workspace for each fusion that has none and that can be composed; by overload, why others
-    cannot be."""
+    """Write a kernel file for each fusion that has none and can be composed.
+
+    Return for the others why they cannot be composed, by overload.
+    """
     library, reasons = workspace.library(base), dict[str, str]()
     for fusion in fusions:
         if library.match(fusion.overload) is not None:

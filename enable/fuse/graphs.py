@@ -1,4 +1,4 @@
-"""Graphs of torch.fx as dataflows, and subgraphs put into them as one call each."""
+"""Read torch.fx graphs as dataflows, and replace subgraphs in them by one call each."""
 
 from __future__ import annotations
 
@@ -20,11 +20,15 @@ _SIZED_VIEWS = tagged("sized_views")
 
 
 class FlowOfGraph:
-    """The dataflow of a graph of ATen calls, whose nodes tell in `meta["val"]` what they make. nodes: that each call
-    of the flow is, and values: the number of the value that each node is.
+    """The dataflow of a graph of ATen calls, read from the nodes' `meta["val"]`.
 
-    Sizes that change from call to call are those of the call for which the graph was made, if they are never 1;
-    else 0, which no subgraph takes.
+    A size that changes from call to call takes its value in the call for which the graph was made, if it is never 1.
+    Otherwise it is 0, and no subgraph accepts it.
+
+    Attributes:
+        flow: The dataflow.
+        nodes: The node for each call in the flow.
+        values: The value number for each node.
     """
 
     def __init__(self, module: GraphModule) -> None:
@@ -40,7 +44,8 @@ class FlowOfGraph:
         self.flow = Dataflow(self._types, self._calls, frozenset(self._kept), frozenset(self._sources))
 
     def _read(self, node: Node) -> None:
-        found = node.meta.get("val")
+        """Add a node to the flow."""
+        value = node.meta.get("val")
         if node.op == "output":
             self._kept |= {self.values[n] for n in node.all_input_nodes if n in self.values}
         elif node.target is operator.getitem and node.args[0] in self._parts:
@@ -48,19 +53,20 @@ class FlowOfGraph:
             if part is not None:
                 self.values[node] = part
         elif node.op == "call_function" and isinstance(node.target, OpOverload):
-            self._call(node, node.target, found)
-        elif isinstance(found, torch.Tensor):
-            self._sources.add(self._value(node, found))
-        else:  # what is no tensor, and no call of ATen, may read anything
+            self._call(node, node.target, value)
+        elif isinstance(value, torch.Tensor):
+            self._sources.add(self._value(node, value))
+        else:  # a node that is neither a tensor nor an ATen call may read any value
             self._kept |= {self.values[n] for n in node.all_input_nodes if n in self.values}
 
     def _call(self, node: Node, op: OpOverload, found: Any) -> None:
+        """Add an ATen call with its arguments, results and writes."""
         arguments = bind(op, tuple(node.args), node.kwargs)
         values = (n.meta.get("val") for n in node.all_input_nodes)
         arguments = without_own_device(arguments, (v for v in values if isinstance(v, torch.Tensor)))
         tree = {name: encoded(value, self._refer) for name, value in arguments.items()}
         if base_name(op) in _SIZED_VIEWS and _changes(arguments["size"]) == [0]:
-            tree["size"][0] = -1  # as many as there are
+            tree["size"][0] = -1  # a changing leading size is inferred
         writes = tuple(self.values[arguments[n]] for n in sorted(written(op)) if isinstance(arguments[n], Node))
         if isinstance(found, tuple | list):
             results = [self._typed(t) if isinstance(t, torch.Tensor) else None for t in found]
@@ -73,37 +79,42 @@ class FlowOfGraph:
         self.nodes.append(node)
 
     def _refer(self, value: Any) -> int | None:
+        """Return a node's value number."""
         return self.values.get(value) if isinstance(value, Node) else None
 
     def _value(self, node: Node, tensor: torch.Tensor) -> int:
+        """Assign the next value number to the node's tensor and return it."""
         self.values[node] = self._typed(tensor)
         return self.values[node]
 
     def _typed(self, tensor: torch.Tensor) -> int:
-        plain = tensor.layout is torch.strided
-        memory = int(tensor.untyped_storage()._cdata) if plain else None
-        shape, stride = tuple(map(_size, tensor.shape)), tuple(map(_size, tensor.stride())) if plain else ()
+        """Record a tensor's type and return its number."""
+        is_strided = tensor.layout is torch.strided
+        memory = int(tensor.untyped_storage()._cdata) if is_strided else None
+        shape, stride = tuple(map(_size, tensor.shape)), tuple(map(_size, tensor.stride())) if is_strided else ()
         self._types.append(ValueType(DTYPE_NAMES[tensor.dtype], shape, stride, memory))
         return len(self._types) - 1
 
 
 def _size(n: int | torch.SymInt) -> int:
-    """Of a call, where it is no constant; 0 where it may be 1, or nobody knows yet."""
+    """Return a constant size, or the example's size if it is never 1; otherwise 0."""
     if isinstance(n, int):
         return n
-    known = getattr(n.node, "shape_env", None)  # of nested tensors there is none
+    known = getattr(n.node, "shape_env", None)  # nested tensors have none
     never_1 = known is not None and known.bound_sympy(n.node.expr).lower > 1
     return int(n.node.hint) if never_1 and n.node.hint is not None else 0
 
 
 def _changes(sizes: Any) -> list[int]:
-    """The places of sizes that are no constants; none in what is a dtype."""
+    """Return the positions of sizes that are not constant; empty if `sizes` is a dtype."""
     return [i for i, n in enumerate(sizes) if isinstance(n, Node)] if isinstance(sizes, list) else []
 
 
 def replace_calls(module: GraphModule, graph: FlowOfGraph, chosen: Iterable[Occurrence]) -> None:
-    """Put the operator of each of these in the place of its calls. What the calls made and others read is the
-    operator's from then on; PyTorch knows the operators."""
+    """Replace each occurrence by one call to its operator, which PyTorch must know.
+
+    Later nodes read the operator's results in place of the replaced calls'.
+    """
     by_value: dict[int, list[Node]] = {}
     for node, value in graph.values.items():
         by_value.setdefault(value, []).append(node)
@@ -123,36 +134,38 @@ def _replace(
     makers: dict[int, Node],
     by_value: dict[int, list[Node]],
 ) -> None:
+    """Insert one occurrence's operator after its last call, and redirect the users of its outputs."""
     op = occurrence.subgraph.define()
     last = graph.nodes[occurrence.calls[-1]]
     with module.graph.inserting_after(last):
         call = module.graph.call_function(op, tuple(makers[v] for v in occurrence.inputs))
-    made = [_meta(graph, by_value[v]) for v in occurrence.outputs]
-    call.meta["val"] = made[0] if len(made) == 1 else tuple(made)
+    output_metas = [_meta(graph, by_value[v]) for v in occurrence.outputs]
+    call.meta["val"] = output_metas[0] if len(output_metas) == 1 else tuple(output_metas)
     after = call
     for k, value in enumerate(occurrence.outputs):
-        new = call
+        output_node = call
         if len(occurrence.outputs) > 1:
             with module.graph.inserting_after(after):
-                new = after = module.graph.call_function(operator.getitem, (call, k))
-            new.meta["val"] = made[k]
+                output_node = after = module.graph.call_function(operator.getitem, (call, k))
+            output_node.meta["val"] = output_metas[k]
         for node in by_value[value]:
-            node.replace_all_uses_with(new, delete_user_cb=_outside(graph, occurrence, call))
-        makers[value] = new
+            node.replace_all_uses_with(output_node, delete_user_cb=_outside(graph, occurrence, call))
+        makers[value] = output_node
 
 
 def _outside(graph: FlowOfGraph, occurrence: Occurrence, call: Node) -> Callable[[Node], bool]:
-    """Whether a user is none of the calls that are replaced."""
+    """Return a predicate that is True for users outside the replaced calls."""
     inside = {graph.nodes[i] for i in occurrence.calls} | {call}
     return lambda user: user not in inside
 
 
 def _meta(graph: FlowOfGraph, nodes: list[Node]) -> Any:
+    """Return the example value that the nodes share."""
     return nodes[0].meta["val"]
 
 
 def _sort(module: GraphModule) -> None:
-    """Put every node behind what it reads, and otherwise leave the order as it is."""
+    """Move every node behind its inputs and otherwise keep the order."""
     order = list(module.graph.nodes)
     placed: set[Node] = set()
     sequence: list[Node] = []
@@ -160,11 +173,11 @@ def _sort(module: GraphModule) -> None:
         pending = [start]
         while pending:
             node = pending[-1]
-            lacking = [n for n in node.all_input_nodes if n not in placed]
+            missing = [n for n in node.all_input_nodes if n not in placed]
             if node in placed:
                 pending.pop()
-            elif lacking:
-                pending += lacking[::-1]
+            elif missing:
+                pending += missing[::-1]
             else:
                 placed.add(node)
                 sequence.append(node)

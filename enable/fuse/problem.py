@@ -1,6 +1,7 @@
-"""Problems in KernelBench's format: a file with `Model`, `get_inputs` and `get_init_inputs`, as a file with `ModelNew`.
+"""Compose kernels for a problem in KernelBench's format.
 
-The file is its author's code and is run, in a process of its own (`python -m enable.fuse.problem`), to be traced.
+The input is a file with `Model`, `get_inputs` and `get_init_inputs`; the output is a file with `ModelNew`. The file is
+its author's code. It runs in a process of its own (`python -m enable.fuse.problem`) to be traced.
 """
 
 from __future__ import annotations
@@ -17,36 +18,47 @@ from traces import UserError
 from traces.format import write_durably
 from traces.packaging import qualified
 
-SECONDS = 600  # that tracing and composing may take
+SECONDS = 600  # time limit for tracing and composing
 TEMPLATE = Path(__file__).parents[1] / "templates" / "problem.py.j2"
 _NO_DEVICE = ("NVIDIA driver", "not compiled with CUDA", "No CUDA GPUs", "CUDA-capable")
 NAMES = ("Model", "get_inputs", "get_init_inputs")
 
 
 def compose_problem(file: Path, out: Path) -> dict[str, Any]:
-    """Write the file with ModelNew; returns what its kernels are. Raises UserError for a file that is no problem, and
-    for one that cannot be traced."""
+    """Write the file with ModelNew and return which kernels it contains.
+
+    Args:
+        file: The problem.
+        out: The file to write.
+
+    Raises:
+        UserError: The file is no problem, or it cannot be traced.
+    """
     if not file.is_file():
         raise UserError(f"{file}: no such file; name a problem with {', '.join(NAMES)}")
     with tempfile.TemporaryDirectory() as directory:
         answer = Path(directory) / "answer.json"
         words = [sys.executable, "-m", qualified("enable.fuse.problem"), str(file.resolve()), str(answer)]
         try:
-            ended = subprocess.run(words, capture_output=True, text=True, timeout=SECONDS, check=False)
+            process = subprocess.run(words, capture_output=True, text=True, timeout=SECONDS, check=False)
         except subprocess.TimeoutExpired as error:
             raise UserError(f"{file}: was not traced within {SECONDS} s; make its inputs smaller") from error
         if not answer.is_file():
-            last = (ended.stderr.strip().splitlines() or ["no message"])[-1]
-            raise UserError(f"{file}: the process that ran it ended with status {ended.returncode}: {last[:200]}")
-        found: dict[str, Any] = json.loads(answer.read_text(encoding="utf-8"))
-    if "error" in found:
-        raise UserError(f"{file}: {found['error']}")
-    write_durably(out, [found.pop("text").encode()])
-    return found
+            last = (process.stderr.strip().splitlines() or ["no message"])[-1]
+            raise UserError(f"{file}: the process that ran it ended with status {process.returncode}: {last[:200]}")
+        result: dict[str, Any] = json.loads(answer.read_text(encoding="utf-8"))
+    if "error" in result:
+        raise UserError(f"{file}: {result['error']}")
+    write_durably(out, [result.pop("text").encode()])
+    return result
 
 
 def traced(path: Path) -> dict[str, Any]:
-    """The text for a problem, and of which kernels it is. Runs the file. Raises UserError."""
+    """Run a problem's file; return the composed text and its kernels.
+
+    Raises:
+        UserError: The file is no problem, or it cannot be traced.
+    """
     names: dict[str, Any] = {"__name__": "problem", "__file__": str(path)}
     source = path.read_text(encoding="utf-8")
     _author(lambda: exec(compile(source, str(path), "exec"), names), "it raises")  # noqa: S102 - the author's own code
@@ -63,6 +75,7 @@ def traced(path: Path) -> dict[str, Any]:
 
 
 def _composed(source: str, name: str, model: Any, inputs: list[Any]) -> dict[str, Any]:
+    """Trace the model, replace subgraphs by composed kernels and render the file."""
     import jinja2
     import torch
     from torch.fx.experimental.proxy_tensor import make_fx
@@ -87,8 +100,8 @@ def _composed(source: str, name: str, model: Any, inputs: list[Any]) -> dict[str
         tensors = [inputs[i] for i in places]
         trace = make_fx(forward, tracing_mode="fake")
         module = _author(lambda: trace(state, tensors), "its forward cannot be traced")
-    made = [node.meta["val"] for node in module.graph.nodes if node.meta.get("val") is not None]
-    if any(map(free_symbols, made)):
+    example_values = [node.meta["val"] for node in module.graph.nodes if node.meta.get("val") is not None]
+    if any(map(free_symbols, example_values)):
         raise UserError("what it does depends on data (how large a tensor is); only sizes and types may decide")
     library, fused, reasons = Library(KERNELS), dict[str, Any](), dict[str, str]()
     for kinds in PASSES:
@@ -106,9 +119,9 @@ def _composed(source: str, name: str, model: Any, inputs: list[Any]) -> dict[str
         replace_calls(module, graph, chosen)
     written = StandaloneForward(library)
     placeholders = [n.name for n in module.graph.nodes if n.op == "placeholder"]
-    told = [*(_held(model, key) for key in state), *(f"inputs[{i}]" for i in places)]
+    sources = [*(_held(model, key) for key in state), *(f"inputs[{i}]" for i in places)]
     try:
-        written.write(module, dict(zip(placeholders, told, strict=True)), fused)
+        written.write(module, dict(zip(placeholders, sources, strict=True)), fused)
     except Uncomposable as error:
         raise UserError(str(error)) from error
     environment = jinja2.Environment(undefined=jinja2.StrictUndefined, keep_trailing_newline=True)  # noqa: S701 - no HTML
@@ -119,11 +132,12 @@ def _composed(source: str, name: str, model: Any, inputs: list[Any]) -> dict[str
 
 
 def _held(model: Any, key: str) -> str:
+    """Return the source text that reads a parameter or buffer."""
     return f'self.get_{"parameter" if key in dict(model.named_parameters()) else "buffer"}("{key}")'
 
 
 def _author(run: Any, what: str) -> Any:
-    """What the author's code gives. Raises UserError with the first line of what it raises."""
+    """Return the result of the author's code. Raise UserError with the first line of its error."""
     try:
         return run()
     except Exception as error:  # noqa: BLE001 - the author's own code may raise anything
@@ -136,12 +150,12 @@ def _author(run: Any, what: str) -> Any:
 
 
 def main(file: str, answer: str) -> None:
-    """What the process for one problem does."""
+    """Run one problem in this process and write the result or the error as JSON."""
     try:
-        found = traced(Path(file))
+        result = traced(Path(file))
     except UserError as error:
-        found = {"error": str(error)}
-    Path(answer).write_text(json.dumps(found), encoding="utf-8")
+        result = {"error": str(error)}
+    Path(answer).write_text(json.dumps(result), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""From the dataflow of a trace to the fusions of a workspace."""
+"""Find the fusions of a trace's dataflow and keep them in the workspace."""
 
 from __future__ import annotations
 
@@ -24,55 +24,64 @@ from verify.judging.standings import Standings
 
 
 def fuse(workspace: Workspace, model: str, operator: str | None = None, library: Library | None = None) -> list[Fusion]:
-    """Find the subgraphs of a trace, and keep them beside those of other traces; those that save most first.
+    """Find the subgraphs of a trace and keep them beside those of other traces.
 
-    operator: only those with this one among their steps. library: whose kernels and functions decide what else is
-    looked for, the workspace's if it is None. Raises UserError where there is no dataflow, no contents, or nothing to
-    be found.
+    Args:
+        workspace: Workspace with the trace and the fusions.
+        model: Trace name or path.
+        operator: Only subgraphs with this operator among their steps, or None.
+        library: Its kernels and functions decide which smaller subgraphs are searched; None means the workspace's.
+
+    Returns:
+        The fusions, sorted by the time that they save, largest first.
+
+    Raises:
+        UserError: The trace has no dataflow or no contents, or nothing can be fused.
     """
     trace = workspace.open_trace(model)
     flow = trace.dataflow
     known = workspace.fusions()
     if operator is not None:
         _check_operator(flow, model, operator)
-    every = _found(flow, library or workspace.library(None))
-    occurrences = [o for o in every if operator is None or _has(o, operator)]
+    all_occurrences = _found(flow, library or workspace.library(None))
+    occurrences = [o for o in all_occurrences if operator is None or _has(o, operator)]
     if not occurrences:
         raise UserError(_none_found(workspace, flow, model, operator))
     name = _name(workspace, trace, model)
-    found = [
+    fusions = [
         replace(fusion, uses=(*fusion.uses, *(u for u in _uses_elsewhere(known, fusion, name))))
         for fusion in _fusions(flow, occurrences, name)
     ]
-    _check_contents(trace, found, name, model)
-    for fusion in found:
+    _check_contents(trace, fusions, name, model)
+    for fusion in fusions:
         fusion.subgraph.define()
         fusion.save(workspace.fused)
-    for overload in set() if operator else known.keys() - {fusion.overload for fusion in found}:
+    for overload in set() if operator else known.keys() - {fusion.overload for fusion in fusions}:
         _forget(workspace, known[overload], name)
-    return sorted(found, key=lambda fusion: (-seconds(fusion), fusion.overload))
+    return sorted(fusions, key=lambda fusion: (-seconds(fusion), fusion.overload))
 
 
 def _found(flow: Dataflow, library: Library) -> list[Occurrence]:
-    """All subgraphs; and where one has no kernel and none can be composed, what can be fused of its steps."""
-    found: list[Occurrence] = []
-    taken: list[Occurrence] = []
+    """Return all subgraphs. If one has no kernel and none can be composed, add smaller subgraphs of its steps."""
+    occurrences: list[Occurrence] = []
+    serviceable: list[Occurrence] = []
     served: dict[str, bool] = {}
     for kinds in PASSES:
-        known = {occurrence.calls for occurrence in found}
-        new = [occurrence for occurrence in find(flow, kinds, taken) if occurrence.calls not in known]
-        found += new
-        for occurrence in new:
+        known = {occurrence.calls for occurrence in occurrences}
+        candidates = [occurrence for occurrence in find(flow, kinds, serviceable) if occurrence.calls not in known]
+        occurrences += candidates
+        for occurrence in candidates:
             name = occurrence.subgraph.overload
             if name not in served:
                 served[name] = occurrence.kind == "pointwise" or _has_kernel(flow, occurrence, library)
-            taken += [occurrence] if served[name] else []
-        if all(served[occurrence.subgraph.overload] for occurrence in new):
+            serviceable += [occurrence] if served[name] else []
+        if all(served[occurrence.subgraph.overload] for occurrence in candidates):
             break
-    return found
+    return occurrences
 
 
 def _has_kernel(flow: Dataflow, occurrence: Occurrence, library: Library) -> bool:
+    """Return True if the library has a kernel for the subgraph or one can be composed."""
     occurrence.subgraph.define()
     if library.match(occurrence.subgraph.overload) is not None:
         return True
@@ -84,54 +93,56 @@ def _has_kernel(flow: Dataflow, occurrence: Occurrence, library: Library) -> boo
 
 
 def seconds(fusion: Fusion) -> float:
-    """That all uses of it save together on the nominal chip of coverage."""
+    """Return the seconds that all uses of the fusion save on the nominal chip of coverage."""
     return fusion.nbytes / BANDWIDTH + fusion.launches * LAUNCH
 
 
 def _check_operator(flow: Dataflow, model: str, operator: str) -> None:
+    """Raise UserError if the trace does not call the operator, or no call to it can be fused."""
     called = dict.fromkeys(call.overload for call in flow.calls)
-    meant = [overload for overload in called if means(operator, overload)]
-    if not meant:
-        like = near(operator, list(called)) or ", ".join(list(called)[:4])
-        raise UserError(f"{model} calls no {full(operator)}; it calls, among others, {like}")
+    matches = [overload for overload in called if means(operator, overload)]
+    if not matches:
+        suggestions = near(operator, list(called)) or ", ".join(list(called)[:4])
+        raise UserError(f"{model} calls no {full(operator)}; it calls, among others, {suggestions}")
     reasons = barriers(flow)
-    if all(overload in reasons for overload in meant):
+    if all(overload in reasons for overload in matches):
         raise UserError(
-            f"nothing with {meant[0]} can be fused: {reasons[meant[0]]}; see all: enable fuse {model} --why"
+            f"nothing with {matches[0]} can be fused: {reasons[matches[0]]}; see all: enable fuse {model} --why"
         )
 
 
 def _has(occurrence: Occurrence, operator: str) -> bool:
+    """Return True if the operator is among the steps."""
     return any(means(operator, step.overload) for step in occurrence.subgraph.steps)
 
 
 def _none_found(workspace: Workspace, flow: Dataflow, model: str, operator: str | None) -> str:
+    """Return the message for a search without results."""
     what = f" with {full(operator)}" if operator else ""
     why = workspace.command("fuse", model, "--why")
-    return (
-        f"{model}: no subgraph{what} of its {len(flow.calls)} calls is worth fusing; what cannot be part of one: {why}"
-    )
+    return f"{model}: no subgraph{what} of its {len(flow.calls)} calls is worth fusing; what cannot be part of one: {why}"
 
 
 def _name(workspace: Workspace, trace: Trace, model: str) -> str:
-    """By which the trace is opened again, from anywhere."""
+    """Return a name or path by which the trace can be opened from anywhere."""
     known = {workspace.trace_path(name).resolve(): name for name in workspace.trace_names()}
     return known.get(trace.path.resolve(), str(trace.path.resolve()))
 
 
 def _fusions(flow: Dataflow, occurrences: list[Occurrence], trace: str) -> list[Fusion]:
+    """Group the occurrences by subgraph, and drop those whose inputs were not stored."""
     by_name: dict[str, list[Occurrence]] = {}
     for occurrence in occurrences:
         by_name.setdefault(occurrence.subgraph.overload, []).append(occurrence)
-    made = []
-    for several in by_name.values():
-        uses = tuple(use for o in several if (use := _use(flow, o, trace)) is not None)
-        made.append(Fusion(several[0].subgraph, several[0].kind, uses))
-    return [fusion for fusion in made if fusion.uses]
+    fusions = []
+    for group in by_name.values():
+        uses = tuple(use for o in group if (use := _use(flow, o, trace)) is not None)
+        fusions.append(Fusion(group[0].subgraph, group[0].kind, uses))
+    return [fusion for fusion in fusions if fusion.uses]
 
 
 def _use(flow: Dataflow, occurrence: Occurrence, trace: str) -> RecordedUse | None:
-    """None where an input is in no stored call."""
+    """Return the recorded use, or None if an input is in no stored call."""
     places: dict[int, tuple[int, int]] = {}
     for i in occurrence.calls:
         call = flow.calls[i]
@@ -155,31 +166,34 @@ def _use(flow: Dataflow, occurrence: Occurrence, trace: str) -> RecordedUse | No
 
 
 def _uses_elsewhere(known: dict[str, Fusion], fusion: Fusion, trace: str) -> list[RecordedUse]:
+    """Return the fusion's known uses in other traces."""
     return [u for u in known[fusion.overload].uses if u.trace != trace] if fusion.overload in known else []
 
 
 def _forget(workspace: Workspace, fusion: Fusion, trace: str) -> None:
-    """A trace that was recorded anew holds a subgraph no more."""
-    others = tuple(use for use in fusion.uses if use.trace != trace)
-    if others and len(others) < len(fusion.uses):
-        replace(fusion, uses=others).save(workspace.fused)
-    elif not others:
+    """Remove a trace's uses from a fusion that its new recording no longer contains."""
+    remaining = tuple(use for use in fusion.uses if use.trace != trace)
+    if remaining and len(remaining) < len(fusion.uses):
+        replace(fusion, uses=remaining).save(workspace.fused)
+    elif not remaining:
         (workspace.fused / f"{fusion.overload.partition('::')[2]}.json").unlink()
 
 
 def _check_contents(trace: Trace, found: list[Fusion], name: str, model: str) -> None:
-    """Raises UserError where nothing of any input was recorded, so that no kernel could ever be judged."""
+    """Raise UserError if no input's contents were recorded, because then no kernel can be judged."""
     levels = {record.id: record.level for record in trace.calls()}
     calls = [call for fusion in found for use in fusion.uses if use.trace == name for call, _ in use.inputs]
     if not any(levels[call] in REPLAYABLE for call in calls):
         worst = Counter(levels[call] for call in calls).most_common(1)[0][0] if calls else "none"
-        given = str(trace.manifest.get("info", {}).get("model", model))
-        again = shlex.join(["enable", "capture", given, "--dataflow", "--force"])
-        raise UserError(f"{model} holds no contents to judge fused kernels on (values: {worst}); record them: {again}")
+        recorded_model = str(trace.manifest.get("info", {}).get("model", model))
+        command = shlex.join(["enable", "capture", recorded_model, "--dataflow", "--force"])
+        raise UserError(
+            f"{model} holds no contents to judge fused kernels on (values: {worst}); record them: {command}"
+        )
 
 
 def kernel_state(library: Library, standings: Standings, fusion: Fusion) -> str:
-    """none, made, or verified."""
+    """Return "none", "made" or "verified"."""
     match = library.match(fusion.overload)
     if match is None:
         return "none"
@@ -189,7 +203,7 @@ def kernel_state(library: Library, standings: Standings, fusion: Fusion) -> str:
 
 
 def as_json(fusion: Fusion, kernel: str) -> dict[str, Any]:
-    """What `--json` tells of one."""
+    """Return the object that `--json` prints for a fusion."""
     return {
         "overload": fusion.overload,
         "kind": fusion.kind,
@@ -209,7 +223,7 @@ Told = Callable[[Fusion], str]
 
 
 def rows(fusions: list[Fusion], kernel: Told) -> list[dict[str, Any]]:
-    """A row of a table for each."""
+    """Return a table row for each fusion."""
     return [
         {
             "fusion": fusion.overload,
@@ -226,4 +240,5 @@ def rows(fusions: list[Fusion], kernel: Told) -> list[dict[str, Any]]:
 
 
 def _more(fusion: Fusion) -> str:
+    """Return a note about further shapes."""
     return f" and {len(fusion.shapes) - 1} more" if len(fusion.shapes) > 1 else ""

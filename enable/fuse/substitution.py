@@ -1,8 +1,8 @@
-"""Subgraphs of a compiled model's graphs served by one kernel each.
+"""Serve subgraphs of a compiled model's graphs by one kernel each.
 
-A graph is searched several times: first for all kinds, then for what its products or reductions leave, where these
-have no kernel. A subgraph is served by the kernel of the library, if verdicts speak for it or none are asked for, and
-else, if none are asked for, by one that is composed of the library's functions.
+A graph is searched several times. The first pass covers all kinds of subgraphs. Later passes search the steps of
+products or reductions that have no kernel. A library kernel serves a subgraph if it is verified or if verdicts are not
+required. If verdicts are not required, a kernel composed from the library's functions may serve it, too.
 """
 
 from __future__ import annotations
@@ -26,14 +26,22 @@ from traces.subgraphs import Subgraph
 from verify.contract.derive import plans
 
 APART = "its product has {} elements, at which what follows is faster by itself (docs/results/steps.md)"
-LARGE = 1 << 22  # elements of a product from which what its functions cost exceeds the launch that they save
+LARGE = 1 << 22  # elements of a product; from here its fused functions cost more than the launch that they save
 _DEAR = tagged("dear")
 
 
 @dataclass(frozen=True)
 class Substitution:
-    """What became of one subgraph in one graph. overload: of the subgraph, "" for a graph that was not searched. times:
-    how often it occurs there. reason: why it was not fused, "" if it was."""
+    """The outcome for one subgraph in one graph.
+
+    Attributes:
+        graph: Number of the graph.
+        phase: Phase of the graph.
+        kind: Kind of the subgraph.
+        overload: The subgraph's overload, "" for a graph that was not searched.
+        times: Number of occurrences in the graph.
+        reason: Why it was not fused, "" if it was.
+    """
 
     graph: int
     phase: str
@@ -45,7 +53,7 @@ class Substitution:
 
 @dataclass
 class FusedKernels:
-    """The kernels for subgraphs that one process has asked for: how each is served, or why not."""
+    """The kernels for subgraphs that one process requested: the entry that serves each, or why none does."""
 
     library: Library
     place: Path
@@ -54,21 +62,26 @@ class FusedKernels:
     _entries: dict[str, Entry | str] = field(default_factory=dict)
 
     def get(self, overload: str) -> Entry | None:
-        found = self._entries.get(overload)
-        return found if isinstance(found, Entry) else None
+        """Return the entry for an overload, or None."""
+        entry = self._entries.get(overload)
+        return entry if isinstance(entry, Entry) else None
 
     def objection(self, occurrence: Occurrence, shapes: list[tuple[int, ...]], elements: int) -> str:
-        """Why no kernel serves it; "" where one does. shapes: of its inputs. elements: of its largest output."""
+        """Return why no kernel serves the subgraph; "" if one does.
+
+        `shapes` are those of its inputs. `elements` is the size of its largest output.
+        """
         overload = occurrence.subgraph.overload
         if occurrence.kind == "product" and elements >= LARGE and _is_dear(occurrence.subgraph):
             return APART.format(f"{elements:,}")
         if overload not in self._entries:
             occurrence.subgraph.define()
             self._entries[overload] = self._find(occurrence.subgraph, shapes)
-        found = self._entries[overload]
-        return found if isinstance(found, str) else ""
+        entry = self._entries[overload]
+        return entry if isinstance(entry, str) else ""
 
     def _find(self, subgraph: Subgraph, shapes: list[tuple[int, ...]]) -> Entry | str:
+        """Return the entry for a library or composed kernel, or the reason why there is none."""
         overload = subgraph.overload
         try:
             if self.library.match(overload) is not None:
@@ -85,29 +98,35 @@ class FusedKernels:
 
 
 def _is_dear(subgraph: Subgraph) -> bool:
-    """Whether it takes exponentials and the like of every element: tensor cores wait while a tile's are computed."""
+    """Return True if the subgraph computes exponentials or similar for each element.
+
+    Tensor cores idle while such a tile is computed.
+    """
     bases = [call.overload.partition("::")[2].partition(".")[0] for call in subgraph.steps]
     return any(base.removesuffix("_backward") in _DEAR for base in bases)
 
 
 def substitute(module: GraphModule, phase: str, number: int, kernels: FusedKernels) -> Iterator[Substitution]:
-    """Put fused kernels into a graph; what was done, and what was not and why. number: of the graph."""
-    told: dict[str, Substitution] = {}
+    """Put fused kernels into a graph. Yield the outcome for each subgraph, with the reason if it was not fused.
+
+    `number` identifies the graph.
+    """
+    outcomes: dict[str, Substitution] = {}
     for kinds in PASSES:
         graph = FlowOfGraph(module)
-        chosen, lacking = [], False
+        chosen, has_unserved = [], False
         for occurrence in find(graph.flow, kinds):
             shapes = [graph.flow.values[v].shape for v in occurrence.inputs]
             elements = max(math.prod(graph.flow.values[v].shape) for v in occurrence.outputs)
             reason = kernels.objection(occurrence, shapes, elements)
             overload = occurrence.subgraph.overload
-            before = told.get(overload) or Substitution(number, phase, occurrence.kind, overload, 0, reason)
-            if kinds is PASSES[0] or not reason or overload not in told:
-                told[overload] = replace(before, times=before.times + 1)
+            before = outcomes.get(overload) or Substitution(number, phase, occurrence.kind, overload, 0, reason)
+            if kinds is PASSES[0] or not reason or overload not in outcomes:
+                outcomes[overload] = replace(before, times=before.times + 1)
             chosen += [] if reason else [occurrence]
-            lacking = lacking or bool(reason)
+            has_unserved = has_unserved or bool(reason)
         if chosen:
             replace_calls(module, graph, chosen)
-        if not lacking:
+        if not has_unserved:
             break
-    yield from told.values()
+    yield from outcomes.values()

@@ -1,1 +1,1 @@
-"""Kernels of the library under ATen: which serve a call, how they are launched, registered and exported."""
+"""Serve ATen calls with kernels from the library: choose, launch, register and export them."""

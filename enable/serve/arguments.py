@@ -1,4 +1,8 @@
-"""The arguments of a call, as far as they decide whether a kernel serves it."""
+"""Inspect a call's arguments and decide if a kernel can serve them.
+
+The server and its decisions use this module. It finds arguments on other devices or in unsupported layouts, predicts
+ATen's errors by its meta functions, and turns host numbers into device tensors.
+"""
 
 from __future__ import annotations
 
@@ -21,13 +25,17 @@ from verify.contract.derive import base_arguments, plans
 ELSEWHERE = "arguments on another device"
 NUMBER = "a number in the place of a tensor"
 PINNED = "pinned memory"
-NO_MEMORY = "a zero tensor, which has no memory"  # torch._efficientzerotensor, as derivatives that are zero everywhere
-SPARSE = "sparse_coo"  # stands among the dtypes for calls with such a tensor, as in verdicts
+NO_MEMORY = (
+    "a zero tensor, which has no memory"  # from torch._efficientzerotensor; derivatives that are zero everywhere
+)
+SPARSE = "sparse_coo"  # listed among the dtypes of calls with a sparse tensor, as in verdicts
 SEVERAL = "several sparse tensors"
-WRITTEN = "a sparse tensor that is written"  # a kernel makes new ones, and cannot put other parts into it
-# What operators and their meta functions in Python raise for arguments that they do not take.
+WRITTEN = (
+    "a sparse tensor that is written"  # a kernel allocates a new result and cannot replace the parts of an existing one
+)
+# Operators and their Python meta functions raise these for invalid arguments.
 _ERRORS = (RuntimeError, LookupError, ValueError, TypeError, ArithmeticError, AttributeError, AssertionError)
-_TOO_LARGE = re.compile(r"without overflow|out of bounds")  # numbers and indices, whatever the dtype is
+_TOO_LARGE = re.compile(r"without overflow|out of bounds")  # numbers and indices are invalid for every dtype
 _CPU_LACKS = re.compile(
     r"^Could not run |neither PyTorch nor the library|on CPU\b|^Overflow when unpacking"
     r"|not implemented for '(Half|BFloat16|ComplexHalf|Float8\w*)'"
@@ -47,10 +55,12 @@ _META_TAKES_LESS = tagged("meta_takes_less")
 
 
 def refusal(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Exception | None:
-    """The error that ATen raises for such arguments, whatever they contain, if it does: kernels do not check them.
+    """Return the error that ATen raises for these arguments, or None if it accepts them.
 
-    Asked of ATen's functions for device `meta`; what has none, or asks for contents, is taken to be right. Those of
-    matrix products take any dtypes.
+    Kernels do not check arguments, so the server asks ATen first. ATen's functions for device `meta` answer, so
+    tensor contents play no part. A call passes if its operator has no meta function or if the meta function needs
+    contents. Sparse calls and the operators tagged `meta_takes_less` pass too. Meta functions of matrix products
+    accept any dtypes, so mixed dtypes are refused here.
     """
     if SPARSE in Seen("", op, args, kwargs).dtypes or base_name(op) in _META_TAKES_LESS:
         return None
@@ -71,7 +81,7 @@ def refusal(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Ex
 def _alpha_refusal(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Exception | None:
     """Return an error for a sum or difference that ATen refuses (BinaryOps.h, `alpha_check` and `sub_check`).
 
-    It refuses a factor of `other` that does not fit the dtype, and bools in a subtraction.
+    ATen refuses an `alpha` (the factor for `other`) that does not fit the dtype, and bools in a subtraction.
     """
     if base_name(op) not in _SCALED:
         return None
@@ -88,7 +98,7 @@ def _alpha_refusal(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]
 
 
 def _pairs(values: Mapping[str, Any]) -> Iterable[tuple[Any, Any]]:
-    """Return the operands of a sum or difference, or of each that a `_foreach_` overload makes of its lists."""
+    """Return the operand pairs: one for a plain sum or difference, one per list element for a `_foreach_` overload."""
     first, second = values["self"], next(values[name] for name in ("other", "scalar", "scalars") if name in values)
     if not isinstance(first, list | tuple):
         return [(first, second)]
@@ -96,11 +106,15 @@ def _pairs(values: Mapping[str, Any]) -> Iterable[tuple[Any, Any]]:
 
 
 def _is_bool(value: Any) -> bool:
+    """Return True for a Python bool or a bool tensor."""
     return isinstance(value, bool) or (isinstance(value, torch.Tensor) and value.dtype == torch.bool)
 
 
 def _cast_refusal(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Exception | None:
-    """Return an error if the result of the functional form does not fit the dtype, or in place the shape, of `self`."""
+    """Return an error if the functional form's result cannot be cast to the destination dtype.
+
+    An in-place form also requires that the result has the shape of `self`.
+    """
     for result, destination in _results(op, args, kwargs):
         if "out" not in kwargs and result.shape != destination.shape:
             return RuntimeError(f"{name_of(op)}: result of shape {result.shape} in place of {destination.shape}")
@@ -110,13 +124,13 @@ def _cast_refusal(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any])
 
 
 def casts(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    """Return True if the result has another dtype than `out`, which not all operators take."""
+    """Return True if the result has another dtype than `out`; not every kernel supports that."""
     if "out" not in kwargs:
         return False
     try:
         with _quiet(kwargs):
             results = _results(op, tree_map(_on_meta, args), tree_map(_on_meta, kwargs))
-    except NotImplementedError:  # the size of the result depends on contents
+    except NotImplementedError:  # the result size depends on contents, so the meta function cannot run
         indices = base_name(op) in _MAKES_INDICES
         return bool(kwargs["out"].dtype != (torch.int64 if indices else args[0].dtype))
     except _ERRORS:
@@ -125,7 +139,7 @@ def casts(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool
 
 
 def _results(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[tuple[torch.Tensor, torch.Tensor]]:
-    """Return what the functional form of a call on device `meta` makes, with the tensor that takes it."""
+    """Return pairs (result, destination) from running the call's functional form on device `meta`."""
     forms = [plan for plan in plans(name_of(op))[1:] if plan.written and not plan.foreach and not plan.whole]
     if not forms or written(resolve(forms[0].base)):
         return []
@@ -140,6 +154,7 @@ def _results(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> l
 
 
 def _on_meta(value: Any) -> Any:
+    """Return a meta tensor for a tensor, device `meta` for a device, None for a generator, and others unchanged."""
     if isinstance(value, torch.Tensor):
         return torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device="meta")
     if isinstance(value, torch.device):
@@ -148,12 +163,12 @@ def _on_meta(value: Any) -> Any:
 
 
 def refusal_on_host(op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Exception | None:
-    """Return the error that ATen's CPU kernels raise for a call with tensors of the host, None if they take it.
+    """Return the error that ATen's CPU kernels raise for a call with host tensors, or None if they accept it.
 
-    They are called with copies of what they write, which share memory as the tensors do, and with a copy of the
-    generator, so that nothing changes. What the CPU alone lacks is no refusal: kernels, and of numbers of 16 or 8 bits
-    calls that it takes in float32 and ATen's functions for device `meta` as they are. Devices keep the statistics of
-    such numbers in float32, for instance.
+    The CPU kernels get copies of the tensors that they write, which share memory as the originals do, and a copy of
+    the generator, so nothing changes. A gap in the CPU backend is no refusal. Such gaps are missing CPU kernels, and
+    calls with 16-bit or 8-bit floats that the CPU accepts in float32 and that ATen's meta functions accept as they
+    are. For example, devices keep the statistics of such numbers in float32.
     """
     error = _error_on_host(op, args, kwargs)
     if error is None or _TOO_LARGE.search(str(error)):
@@ -169,16 +184,17 @@ def refusal_on_host(op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, 
 
 
 def _widened(value: Any) -> Any:
-    """Return a tensor of 16 or 8 bits in float32, and float32 for such a dtype."""
+    """Convert a 16-bit or 8-bit float tensor to float32, and such a dtype to torch.float32."""
     if isinstance(value, torch.Tensor) and value.dtype in _NARROW:
         return value.to(torch.float32).requires_grad_(value.requires_grad)
     return torch.float32 if isinstance(value, torch.dtype) and value in _NARROW else value
 
 
 def _error_on_host(op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Exception | None:
-    """Return what ATen's CPU kernel raises for the call, None if it takes it. Nothing is written or drawn; it may warn.
+    """Return the error from ATen's CPU kernel for the call, or None. It writes and draws nothing, but may warn.
 
-    Of overloads that draw from the default generator, which other threads may draw from, the meta function is asked.
+    An overload that draws from the default generator is checked by its meta function, because other threads may
+    draw from that generator.
     """
     values = bind(op, args, kwargs)
     if torch.Tag.nondeterministic_seeded in op.tags:
@@ -194,16 +210,19 @@ def _error_on_host(op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, A
 
 
 def _quiet(kwargs: Mapping[str, Any]) -> AbstractContextManager[Any]:
-    """Ignore warnings where `out=` has elements, of whose resizing the served call warns itself.
+    """Suppress warnings if `out=` has elements, because the served call warns about the resize itself.
 
-    Only there: the filters are of the process, and another thread may be changing them.
+    Other calls leave the filters alone: they belong to the process, and another thread may be changing them.
     """
     resizes = any(isinstance(t, torch.Tensor) and t.numel() > 0 for t in tree_leaves(kwargs.get("out")))
     return warnings.catch_warnings(action="ignore") if resizes else nullcontext()
 
 
 class _Copies:
-    """Copies of the memory that a call writes, and tensors in it that share it as those of the call do."""
+    """Maps the tensors of a call to tensors in copies of the memory that the call writes.
+
+    The copies share memory with each other as the originals do. Tensors in memory that is not written pass unchanged.
+    """
 
     def __init__(self, op: OpOverload, values: Mapping[str, Any]) -> None:
         names = written(op) | (UPDATED & values.keys())
@@ -225,7 +244,7 @@ class _Copies:
         return self._made[id(value)]
 
     def _copied(self, t: torch.Tensor) -> torch.Tensor:
-        """Return a tensor in a copy of the whole storage; of a storage of its own the tensor's part is copied."""
+        """Return a tensor in a copy of its storage; copy only the tensor's part if nothing else shares the storage."""
         storage, like = t.untyped_storage(), torch.empty(0, dtype=t.dtype)
         if self._storages[storage._cdata] > 1:
             copy = self._copies[storage._cdata] or storage.clone()  # type: ignore[no-untyped-call]
@@ -237,14 +256,20 @@ class _Copies:
 
 
 def _has_storage(value: Any) -> bool:
+    """Return True for a strided tensor."""
     return isinstance(value, torch.Tensor) and value.layout is torch.strided
 
 
 class Seen:
-    """What decides whether a call is served: where its arguments are, and which floating dtypes they name.
+    """The facts that decide if a call is served: its tensors' locations and its floating dtypes.
 
-    number: the first argument is a tensor by the schema, and here a number. Kernels know that of later operands alone.
-    only_integers: there are tensors, and no floating dtype.
+    Attributes:
+        number: True if the schema's first argument is a tensor and the call passes a number. Kernels accept
+            numbers only for later operands.
+        dtypes: Floating and complex dtype names; includes SPARSE if a tensor is sparse.
+        elsewhere: The reason why no kernel can serve the call, or empty.
+        index: Device index, or None if no argument names one.
+        only_integers: True if there are tensors and no floating dtype.
     """
 
     def __init__(self, device: str, op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -252,7 +277,7 @@ class Seen:
         self.number = bool(args) and is_number(args[0]) and 0 in tensor_places(op)
         self.dtypes: set[str] = set()
         self.elsewhere = ""
-        self.index: int | None = None  # of the device
+        self.index: int | None = None  # the device index
         self._sparse, self._tensors = 0, 0
         self._look(args)
         self._look(kwargs.values())
@@ -302,12 +327,13 @@ def _is_sparse(value: Any) -> bool:
 
 
 def is_number(value: Any) -> bool:
+    """Return True for a Python bool, int, float or complex."""
     return isinstance(value, bool | int | float | complex)
 
 
 def operand_dtype(number: Any, tensors: Sequence[torch.Tensor]) -> torch.dtype:
-    """Return the dtype of a 0-dim tensor that promotes beside these tensors as the number does."""
-    default = torch.tensor(number).dtype  # of a float the default dtype
+    """Return the dtype for a 0-dim tensor that promotes beside these tensors as the number does."""
+    default = torch.tensor(number).dtype  # a float gets the default dtype
     if not tensors:
         return default
     widest = {torch.float32: torch.float64, torch.complex64: torch.complex128}.get(default, default)
@@ -320,13 +346,22 @@ def operand_dtype(number: Any, tensors: Sequence[torch.Tensor]) -> torch.dtype:
 def with_tensors(
     op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], device: str
 ) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
-    """Return the arguments with tensors of the device for numbers and 0-dim tensors of the host, if ATen takes these.
+    """Replace numbers and 0-dim host tensors by tensors on the device, if ATen accepts the call.
 
-    A number is replaced if the schema has a tensor in its place and it is the first argument: kernels know numbers of
-    later operands. Returns None if nothing is to be replaced, or if ATen refuses the call.
+    A number is replaced only if it is the first argument and the schema has a tensor there, because kernels accept
+    numbers for later operands. A 0-dim host tensor is replaced if the operator may mix it with device tensors.
+
+    Args:
+        op: Overload to call.
+        args: Positional arguments.
+        kwargs: Keyword arguments.
+        device: Device type that the kernels run on.
+
+    Returns:
+        The new positional and keyword arguments. None if nothing is to be replaced or ATen refuses the call.
     """
     tensors = [t for t in tree_leaves((args, kwargs)) if isinstance(t, torch.Tensor)]
-    place = next((t.device for t in tensors if t.device.type == device), torch.device(device))
+    target = next((t.device for t in tensors if t.device.type == device), torch.device(device))
     moved, host = [], False
     name = base_name(op).removesuffix("_")
     mixes = name in _TAKE_NUMBERS or (torch.Tag.pointwise in op.tags and name not in _TAKE_NO_HOST_TENSORS)
@@ -335,22 +370,22 @@ def with_tensors(
         nonlocal host
         if mixes and isinstance(value, torch.Tensor) and value.device.type == "cpu" != device and not value.dim():
             host = True
-            return value.to(place)
+            return value.to(target)
         return value
 
     for i, value in enumerate(args):
         number = i == 0 and is_number(value) and 0 in tensor_places(op)
         dtype = operand_dtype(value, tensors) if number else None
-        moved.append(torch.scalar_tensor(value, dtype=dtype, device=place) if number else on_device(value))
+        moved.append(torch.scalar_tensor(value, dtype=dtype, device=target) if number else on_device(value))
     named = {name: on_device(value) for name, value in kwargs.items()}
     if not host:
         return (tuple(moved), kwargs) if moved and moved[0] is not args[0] else None
-    beside = [
+    meta_args = [
         (a if b is not a and isinstance(a, torch.Tensor) else _on_meta(a)) for a, b in zip(args, moved, strict=True)
     ]
-    beside_named = {k: kwargs[k] if named[k] is not kwargs[k] else _on_meta(kwargs[k]) for k in kwargs}
+    meta_kwargs = {k: kwargs[k] if named[k] is not kwargs[k] else _on_meta(kwargs[k]) for k in kwargs}
     try:
-        op(*beside, **beside_named)
+        op(*meta_args, **meta_kwargs)
     except _ERRORS:
         return None
     return tuple(moved), named
@@ -358,11 +393,12 @@ def with_tensors(
 
 @cache
 def tensor_places(op: OpOverload) -> frozenset[int]:
-    """Positions of the arguments that are tensors, or may be."""
+    """Return the positions of arguments with type Tensor or Optional[Tensor]."""
     types = enumerate(str(a.type) for a in op._schema.arguments)
     return frozenset(i for i, text in types if text in ("Tensor", "Optional[Tensor]"))
 
 
 @cache
 def _dtype_name(dtype: torch.dtype | torch.layout) -> str:
+    """Return the name without the "torch." prefix."""
     return str(dtype).removeprefix("torch.")

@@ -1,4 +1,8 @@
-"""Which calls a kernel serves, decided once for all calls that are alike; why it does not serve the others."""
+"""Decide once per call signature which kernel serves the call, or why none does.
+
+`Server` asks `Decisions` for each call. A decision is cached under the call's key, which leaves out tensor contents and
+the values of finite floats.
+"""
 
 from __future__ import annotations
 
@@ -32,14 +36,22 @@ _ASKING = threading.local()
 
 
 def asking() -> bool:
-    """Return True while this thread asks ATen for its error, so that no server may answer the call."""
+    """Return True while this thread asks ATen for its error; no server may answer the call then."""
     return getattr(_ASKING, "now", False)
 
 
 class Decision(NamedTuple):
-    """op: kept alive, since its id is in the key. entry: what serves, or None and a reason. gpu: the device's index.
-    undrawn: why calls of it that draw are not served. tried: the keys of calls that were watched for a
-    shortcut. news: what is new in the call to a kernel that was judged on others."""
+    """How calls with one key are handled.
+
+    Attributes:
+        op: The overload; the reference keeps it alive, because the key contains its id.
+        entry: The entry that serves the calls, or None with a reason.
+        reason: Why no kernel serves the calls; empty if one does.
+        gpu: Device index.
+        undrawn: Why calls that draw random numbers are not served; empty if they are.
+        tried: Keys of calls that were watched for a shortcut.
+        news: Properties of the call on which the kernel was never judged; empty if there are none.
+    """
 
     op: OpOverload
     entry: Entry | None
@@ -51,7 +63,7 @@ class Decision(NamedTuple):
 
 
 class Decisions:
-    """Decides for the calls of one device, and remembers it by what makes calls alike."""
+    """Caches decisions for the calls on one device by call key."""
 
     def __init__(
         self,
@@ -61,13 +73,13 @@ class Decisions:
         refuses: Refusal | None,
         on_clear: Callable[[], None],
     ) -> None:
-        """Take the arguments of `Server`, with a quick `entry_of`; on_clear: called when all decisions are dropped."""
+        """Take the arguments of `Server`, with a cheap `entry_of`; call `on_clear` when all decisions are dropped."""
         self._entry_of, self._device, self._only_judged, self._refuses = entry_of, device, only_judged, refuses
         self._on_clear = on_clear
         self._kept: dict[Hashable, Decision] = {}
 
     def of(self, op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Decision:
-        """Return the decision for all calls that differ in nothing but the contents of tensors and in finite floats."""
+        """Return the decision for all calls that differ only in tensor contents and in finite floats."""
         key = recorded_key(op, args, kwargs)
         decision = self._kept.get(key)
         if decision is None:
@@ -78,14 +90,14 @@ class Decisions:
         return decision
 
     def decline(self, op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], reason: str) -> None:
-        """Serve no calls like this one from now on."""
+        """Stop serving calls with the same key as this one."""
         key = recorded_key(op, args, kwargs)
         self._kept[key] = self.of(op, args, kwargs)._replace(entry=None, reason=reason)
 
     def objection(self, op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
-        """Why this one call is not served, whatever is decided for those like it; empty if there is no such reason.
+        """Return why this single call is not served, whatever its cached decision says; empty if there is no reason.
 
-        Memory that it writes may be shared, wherever that lies, and ATen may refuse what its tensors contain.
+        Two checks depend on the single call: written memory may overlap, and ATen may refuse the tensors' contents.
         """
         if overlaps(op, args, kwargs):
             return OVERLAP
@@ -108,7 +120,7 @@ class Decisions:
         return Decision(op, entry, reason, seen.index, undrawn, [], news)
 
     def _refused(self, op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
-        """Why ATen takes no such calls, or may not, whatever they contain; empty if it does, or is asked about each."""
+        """Return why ATen refuses all calls with this key; empty if it accepts them or is asked about each call."""
         if self._refuses is not None:
             return ""
         if refusal(op, args, kwargs):
@@ -116,20 +128,22 @@ class Decisions:
         return CAST if casts(op, args, kwargs) else ""
 
     def _undrawn(self, entry: Entry, dtypes: frozenset[str]) -> str:
-        """Why those of its calls that draw are not served; empty if they are.
+        """Return why calls that draw random numbers are not served; empty if they are.
 
-        Attention's forward and backward drop the same if both are served, for which either has to tell it in advance:
-        a call's dtypes are those of the queries, and float32, in which one hands the other its sums.
+        Attention's forward and backward drop the same elements only if both are served, so each checks the other in
+        advance. A call's dtypes are those of the queries. float32 is added because the forward passes its sums to the
+        backward in that dtype.
         """
-        other = counterpart(entry.plan.overload)
-        if entry.lawless or other is None:
+        other_overload = counterpart(entry.plan.overload)
+        if entry.lawless or other_overload is None:
             return LAWLESS if entry.lawless else ""
-        pair = (entry, self._entry_of(other))
+        pair = (entry, self._entry_of(other_overload))
         served = all(e is not None and not e.lawless and not e.objection(dtypes | {"float32"}) for e in pair)
-        return "" if served else UNPAIRED.format(other)
+        return "" if served else UNPAIRED.format(other_overload)
 
 
 def _reason(entry: Entry | None, seen: Seen) -> str:
+    """Return the reason against serving, from the entry and the arguments alone; empty if there is none."""
     if entry is None:
         return NO_KERNEL
     if seen.number:

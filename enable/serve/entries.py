@@ -1,4 +1,7 @@
-"""How an overload is served: by which kernel files, and for which dtypes."""
+"""Describe how an overload is served: its kernel files, dtypes and verdicts.
+
+`enable/library.py` and exported packages create entries; the server reads them.
+"""
 
 from __future__ import annotations
 
@@ -14,21 +17,29 @@ from verify.contract.derive import Plan
 NOT_VERIFIED = "not verified"
 LISTS = "the kernel's"
 FAILED = "its kernel failed"
-NO_FLOATS = ""  # stands for the calls that have no floating dtype
+NO_FLOATS = ""  # the key for calls without a floating dtype
 
 
 @dataclass(frozen=True)
 class Entry:
     """How one overload is served.
 
-    kernel: the kernel file. copy: the file of the `aten::copy_` kernel, where the plan needs it. label: the kernel file
-    as reports show it. listed: the dtypes that the kernel claims, by name, and SPARSE if it takes sparse tensors.
-    verified: the floating ones of these for which it may be used, NO_FLOATS where it may be for calls without any, and
-    SPARSE. calls: of each kernel file that calls others, which files answer which overloads. draws: the kernel is given
-    a key and counter of the call's generator. lawless: no verdict speaks for calls of it that draw, so that it serves
-    the others. failures: what verdicts say against it, by dtype as in verified. independent: on how many independent
-    cases it rests. kinds: of the calls among these (verify/cases/kinds.py). Both are None where nobody asked.
-    texts: of these files, with the blocks that they import; what is not there is read from the file.
+    Attributes:
+        plan: How the overload derives from the kernel's.
+        kernel: The kernel file.
+        takes_out: True if the wrapper takes `out`.
+        copy: The file with the `aten::copy_` kernel, if the plan needs one.
+        label: The kernel file as reports show it.
+        listed: Names of the dtypes that the kernel claims, and SPARSE if it takes sparse tensors.
+        verified: The floating dtypes among `listed` for which the kernel may be used. Also NO_FLOATS if it may serve
+            calls without a floating dtype, and SPARSE.
+        calls: For each kernel file that calls other kernels, the file that answers each overload.
+        draws: True if the kernel gets a key and counter from the call's generator.
+        lawless: True if no verdict covers calls that draw random numbers; only the other calls are served then.
+        failures: Verdicts against the kernel, by dtype as in `verified`.
+        independent: The number of independent cases that support the verdict; None if it was not looked up.
+        kinds: Kinds of calls among these cases (verify/cases/kinds.py); None if they were not looked up.
+        texts: Source text by kernel file, with the linked blocks. A missing file is read from disk.
     """
 
     plan: Plan
@@ -48,16 +59,16 @@ class Entry:
 
     @cached_property
     def judged(self) -> Judged | None:
-        """The same kinds, to be asked about others."""
+        """Return the judged kinds in a form that can be compared with other calls' kinds."""
         return None if self.kinds is None else Judged(self.kinds)
 
     @cached_property
     def takes_integers(self) -> bool:
-        """Whether the kernel claims a dtype that is not floating."""
+        """Return True if the kernel claims a dtype that is not floating."""
         return any("float" not in dtype and "complex" not in dtype for dtype in self.listed - {SPARSE})
 
     def objection(self, dtypes: frozenset[str]) -> str:
-        """Why it does not serve calls with these floating dtypes; empty if it does. SPARSE may be among them."""
+        """Return why the entry does not serve calls with these floating dtypes (or SPARSE); empty if it does."""
         if SPARSE in dtypes - self.listed:
             return f"{LISTS} LAYOUTS do not list {SPARSE}"
         wanted = dtypes if dtypes - {SPARSE} else dtypes | {NO_FLOATS}

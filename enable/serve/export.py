@@ -1,4 +1,7 @@
-"""Kernels of the library in other forms: a package that registers them on import, or BackendBench's directories."""
+"""Export kernels as a package that registers them on import, or as BackendBench's directories.
+
+`enable export` calls `export`. A package contains the kernel files, the serving code and a table with the overloads.
+"""
 
 from __future__ import annotations
 
@@ -27,13 +30,20 @@ from verify.imports import reached
 from verify.judging.standings import marked
 from verify.outcome import Outcome
 
-_SERVES = "enable.serve.registration"  # what an exported package runs, with all that it imports
-_FORMAT = 2  # of overloads.json
+_SERVES = "enable.serve.registration"  # the module that an exported package runs, along with its imports
+_FORMAT = 2  # version of overloads.json
 
 
 @dataclass(frozen=True)
 class Exported:
-    """What was written. left_out: overloads that were chosen and have no place in this form, with the reason."""
+    """The result of an export.
+
+    Attributes:
+        directory: Where the files are.
+        overloads: Exported overloads.
+        files: Number of kernel files.
+        left_out: Chosen overloads that this form cannot hold, with the reason.
+    """
 
     directory: Path
     overloads: tuple[str, ...]
@@ -46,12 +56,12 @@ Write = Callable[[Path, Mapping[str, Entry], "Label"], dict[str, str]]
 
 @dataclass(frozen=True)
 class Label:
-    """What a package says of itself.
+    """How a package describes itself.
 
     Attributes:
-        name: Of the package.
-        platform: Name of the platform whose verdicts the kernels rest on; None if they rest on none.
-        judged: What they rest on, in a few words.
+        name: Package name.
+        platform: Name of the platform whose verdicts support the kernels; None if no verdict does.
+        judged: The evidence for the kernels, in a few words.
         basis: The same in a sentence.
     """
 
@@ -62,10 +72,17 @@ class Label:
 
 
 def export(form: str, directory: Path, entries: Mapping[str, Entry], label: Label, force: bool) -> Exported:
-    """Write the kernels that serve `entries` to a directory: all of it, or nothing.
+    """Write the kernels that serve `entries` to a directory, either completely or not at all.
 
-    force: replace the directory if it holds something. Raises UserError for an unknown form, a name that no package can
-    have, and a directory in use.
+    Args:
+        form: "package" or "backendbench".
+        directory: Destination; files appear there by one rename.
+        entries: Entry for each overload.
+        label: The package's name and evidence.
+        force: Replace a directory that is not empty.
+
+    Raises:
+        UserError: The form is unknown, the name is invalid for a package, or the directory is in use.
     """
     if form not in FORMS:
         raise UserError(f"unknown format {form!r}; choose from {', '.join(FORMS)}")
@@ -74,34 +91,34 @@ def export(form: str, directory: Path, entries: Mapping[str, Entry], label: Labe
         raise UserError(f"{directory} is a file; name a directory")
     if directory.is_dir() and any(directory.iterdir()) and not force:
         raise UserError(f"{directory} is not empty; name another directory, or replace it with --force")
-    place = directory.resolve()
-    place.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f".{place.name}-", dir=place.parent) as temporary:
-        made = Path(temporary) / "made"
-        made.mkdir()
-        left_out = FORMS[form](made, entries, label)
-        if place.is_dir():
-            place.rename(Path(temporary) / "replaced")
-        made.rename(place)
+    target = directory.resolve()
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent) as temporary:
+        staging = Path(temporary) / "made"
+        staging.mkdir()
+        left_out = FORMS[form](staging, entries, label)
+        if target.is_dir():
+            target.rename(Path(temporary) / "replaced")
+        staging.rename(target)
     written = tuple(o for o in entries if o not in left_out)
     return Exported(directory, written, len({entries[o].kernel for o in written}), left_out)
 
 
 def write_package(directory: Path, entries: Mapping[str, Entry], label: Label) -> dict[str, str]:
-    """A package of setuptools: kernels, what serves them, and the list of overloads."""
+    """Write a setuptools package: kernels, serving code and the overload table."""
     package, runtime = directory / label.name, directory / label.name / "runtime"
     places = _places(entries)
     texts = {path: text for entry in entries.values() for path, text in entry.texts.items()}
     for path, place in places.items():
         _write(package / "kernels" / place, texts[path])
     _write_runtime(runtime, f"{label.name}.runtime.")
-    told = {
+    manifest = {
         "format": _FORMAT,
         "platform": label.platform,
         "digests": {place: hashlib.sha256(texts[path].encode()).hexdigest() for path, place in places.items()},
         "overloads": {o: _fields(entry, places) for o, entry in entries.items()},
     }
-    _write(package / "overloads.json", json.dumps(told, indent=1) + "\n")
+    _write(package / "overloads.json", json.dumps(manifest, indent=1) + "\n")
     _write(directory / "LICENSE", (ROOT / "LICENSE").read_text(encoding="utf-8"))
     values = {
         "name": label.name,
@@ -123,15 +140,16 @@ def write_package(directory: Path, entries: Mapping[str, Entry], label: Label) -
 
 
 def write_backendbench(directory: Path, entries: Mapping[str, Entry], label: Label) -> dict[str, str]:
-    """A directory for each operator: OP/OP_implementation_v1.py with the kernel and `OP_kernel_impl(*args, **kwargs)`.
+    """Write a directory per operator: OP/OP_implementation_v1.py, the kernel with `OP_kernel_impl(*args, **kwargs)`.
 
-    An operator has one kernel file here, and what is derived from a kernel by other code is left out.
+    An operator has one kernel file in this form. Overloads that other code derives from a kernel are left out, and the
+    result gives the reasons.
     """
     left_out: dict[str, str] = {}
     operators: dict[str, list[str]] = defaultdict(list)
     for overload, entry in entries.items():
-        own = entry.plan.direct and not entry.calls and not entry.draws
-        served = operators[base_name(resolve(overload))] if own else []
+        exportable = entry.plan.direct and not entry.calls and not entry.draws
+        served = operators[base_name(resolve(overload))] if exportable else []
         if not entry.plan.direct:
             left_out[overload] = f"derived from {entry.plan.base}"
         elif entry.calls:
@@ -154,12 +172,13 @@ FORMS: dict[str, Write] = {"package": write_package, "backendbench": write_backe
 
 
 def _check_name(name: str) -> None:
+    """Raise UserError if the name cannot be a package name."""
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name) or keyword.iskeyword(name) or name in ("torch", "triton"):
         raise UserError(f"{name!r} cannot be the name of the package; write it in lower case, like my_kernels")
 
 
 def _places(entries: Mapping[str, Entry]) -> dict[Path, str]:
-    """Where in the package each kernel file goes: GROUP/NAME.py, with a number where two layers have that name."""
+    """Map each kernel file to its path in the package: GROUP/NAME.py, with a number if two layers share that name."""
     places: dict[Path, str] = {}
     for path in dict.fromkeys(p for e in entries.values() for p in _files(e)):
         same = sum((other.parent.name, other.name) == (path.parent.name, path.name) for other in places)
@@ -168,6 +187,7 @@ def _places(entries: Mapping[str, Entry]) -> dict[Path, str]:
 
 
 def _files(entry: Entry) -> Iterator[Path]:
+    """Yield all kernel files that an entry needs."""
     yield entry.kernel
     if entry.copy is not None:
         yield entry.copy
@@ -176,9 +196,9 @@ def _files(entry: Entry) -> Iterator[Path]:
 
 
 def _write_runtime(runtime: Path, prefix: str) -> None:
-    """Copy what serves, each file where it lies here, with facts in Python, for packages without PyYAML.
+    """Copy the serving code at its path relative to the repository, with facts as Python for packages without PyYAML.
 
-    prefix: what goes before the packages' names where it imports.
+    `prefix` is prepended to the package names in import statements.
     """
     for path in reached(ROOT, [_SERVES]):
         _write(runtime / path.relative_to(ROOT), moved(path.read_text(encoding="utf-8"), prefix))
@@ -192,6 +212,7 @@ def _write_runtime(runtime: Path, prefix: str) -> None:
 
 
 def _fields(entry: Entry, places: Mapping[Path, str]) -> dict[str, Any]:
+    """Return the entry as JSON-compatible fields, with paths relative to the package's kernels."""
     return {
         "plan": asdict(entry.plan),
         "kernel": places[entry.kernel],
@@ -207,7 +228,7 @@ def _fields(entry: Entry, places: Mapping[Path, str]) -> dict[str, Any]:
 
 
 def _signature(overload: str) -> dict[str, Any]:
-    """The arguments of an overload as source text."""
+    """Describe the arguments of an overload as source text."""
     op = resolve(overload)
     arguments = op._schema.arguments
     defaults = bind(op, (), {a.name: None for a in arguments if not a.has_default_value()})
@@ -223,10 +244,12 @@ def _signature(overload: str) -> dict[str, Any]:
 
 
 def _literal(value: Any) -> str:
+    """Return the source text for a default value; repr of an infinity or NaN is not valid Python."""
     return f'float("{value}")' if isinstance(value, float) and not math.isfinite(value) else repr(value)
 
 
 def _rendered(template: str, values: Mapping[str, Any]) -> str:
+    """Render a template from enable/templates."""
     environment = jinja2.Environment(  # noqa: S701 - source text, not HTML
         loader=jinja2.FileSystemLoader(ROOT / "enable" / "templates"),
         undefined=jinja2.StrictUndefined,
@@ -236,6 +259,7 @@ def _rendered(template: str, values: Mapping[str, Any]) -> str:
 
 
 def _write(path: Path, text: str) -> None:
+    """Write a text file and fsync it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w", encoding="utf-8") as file:
         file.write(text)

@@ -1,9 +1,9 @@
-"""Shortcuts of calls that differ in floats, too, such as an optimizer's, which change with each step.
+"""Generalize shortcuts to calls that differ in floats, such as an optimizer's, which change with each step.
 
-Two calls that differ in nothing but floats, contents and pointers were watched. Where what they launch differs in those
-floats alone, handed on as they are, a third is launched with its own, if it answers as they did what the wrapper asked
-of its floats: comparisons are noted (`Number`), and a wrapper that computes with a float, or makes another kind of
-number of it, has a shortcut for each value. What a random generator counts goes the same way.
+The server watches two calls that differ only in floats, contents and pointers. If their launches differ only where
+those floats are passed on unchanged, a third call is launched with its own floats. It must also answer the wrapper's
+comparisons as the two calls did. `Number` records these comparisons. If a wrapper computes with a float, or converts
+it to another number type, each value keeps its own shortcut. A random generator's counter is treated as a float too.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from typing import Any, NamedTuple, TypeAlias
 
 from enable.serve.shortcuts import ARGUMENTS, FUNCTION, KernelLaunch, Shortcut
 
-ESCAPE = "number_argument"  # in generate/blocks/types.py: makes of a number what a launch takes
-_DISGUISE = 0x555555555555555B  # with which that passes integers on
+ESCAPE = "number_argument"  # in generate/blocks/types.py: converts a number to a launch argument
+_DISGUISE = 0x555555555555555B  # XOR mask for integer launch arguments, as in generate/blocks/types.py
 _COMPARED = {"__eq__": "eq", "__ne__": "ne", "__lt__": "lt", "__le__": "le", "__gt__": "gt", "__ge__": "ge"}
 _HARMLESS = {
     "__new__", "__init__", "__class__", "__getattribute__", "__setattr__", "__delattr__", "__dir__", "__doc__",
@@ -27,11 +27,11 @@ _HARMLESS = {
 }  # fmt: skip
 
 
-_Kind: TypeAlias = tuple[type, float, float]  # of numbers that were these in the one call and in the other
+_Kind: TypeAlias = tuple[type, float, float]  # a number's type, its value in the first call and in the second
 
 
 class Asked(NamedTuple):
-    """A comparison of the float at a position, or of its absolute value, with another number, and its outcome."""
+    """A comparison between the float at a position, or its absolute value, and another number, with the outcome."""
 
     position: int
     absolute: bool
@@ -40,30 +40,35 @@ class Asked(NamedTuple):
     outcome: bool
 
     def again(self, floats: Sequence[float]) -> bool:
-        """Whether it has the same outcome with these floats."""
-        own = floats[self.position]
-        return bool(getattr(operator, self.name)(abs(own) if self.absolute else own, self.other)) is self.outcome
+        """Return True if the comparison has the same outcome with these floats."""
+        value = floats[self.position]
+        return bool(getattr(operator, self.name)(abs(value) if self.absolute else value, self.other)) is self.outcome
 
 
 @dataclass
 class Handling:
-    """What a wrapper did with the floats of a call. lost: the positions of those with which it did something that does
-    not show in what it asked."""
+    """Records how a wrapper uses the floats of a call.
+
+    Attributes:
+        asked: Comparisons that the wrapper made.
+        lost: Positions of floats that the wrapper used in a way that `asked` does not show.
+        handing_on: True while a float is being converted to a launch argument.
+    """
 
     asked: list[Asked] = field(default_factory=list)
     lost: set[int] = field(default_factory=set)
-    handing_on: bool = False  # a float is being made an argument of a launch
+    handing_on: bool = False  # a float is being converted to a launch argument
 
 
 class Number(float):
-    """A float that notes what is done with it."""
+    """A float that records its uses."""
 
     notes: Handling
     position: int
     absolute: bool
 
     def lose(self) -> None:
-        """Note that what becomes of it is not told."""
+        """Record that this float is used in a way that cannot be tracked."""
         self.notes.lost.add(self.position)
 
     def __abs__(self) -> float:
@@ -79,11 +84,13 @@ class Number(float):
 
 
 def _comparing(method: str, name: str) -> Callable[[Number, Any], Any]:
+    """Return a comparison method that records its outcome."""
+
     def compare(self: Number, other: Any) -> Any:
         outcome = getattr(float, method)(self, other)
         if type(other) is float or (type(other) is int and abs(other) < 1 << 53):
             self.notes.asked.append(Asked(self.position, self.absolute, name, float(other), outcome))
-        elif outcome is not NotImplemented:  # with another number that may change
+        elif outcome is not NotImplemented:  # the other number may change between calls
             self.lose()
         return outcome
 
@@ -91,6 +98,8 @@ def _comparing(method: str, name: str) -> Callable[[Number, Any], Any]:
 
 
 def _losing(method: str) -> Callable[..., Any]:
+    """Return a method that works as float's and marks the number as lost."""
+
     def lose(self: Number, *args: Any) -> Any:
         self.lose()
         return getattr(float, method)(self, *args)
@@ -99,6 +108,8 @@ def _losing(method: str) -> Callable[..., Any]:
 
 
 def _part(name: str) -> property:
+    """Return a property that works as float's and marks the number as lost."""
+
     def get(self: Number) -> Any:
         self.lose()
         return getattr(float, name).__get__(self)
@@ -116,14 +127,14 @@ for _name in dir(float):
 
 
 def number(value: float, notes: Handling, position: int, absolute: bool = False) -> Number:
-    """A float at a position among a call's, noted."""
-    made = float.__new__(Number, value)
-    made.notes, made.position, made.absolute = notes, position, absolute
-    return made
+    """Return a tracked float for a position among the call's floats."""
+    tracked = float.__new__(Number, value)
+    tracked.notes, tracked.position, tracked.absolute = notes, position, absolute
+    return tracked
 
 
 def prepare(names: dict[str, Any]) -> None:
-    """Have the host code of a kernel file, with these global names, note what it does with floats."""
+    """Replace names in a kernel file's globals so that its host code tracks floats."""
     if ESCAPE in names:
         names[ESCAPE] = handing_on(names[ESCAPE])
     if names.get("math") is math:
@@ -131,22 +142,23 @@ def prepare(names: dict[str, Any]) -> None:
 
 
 class _NotingMath(ModuleType):
-    """The module `math`, whose functions read a float's value without asking it: one that they are given is lost."""
+    """Stands in for the module `math`, which reads a float's value directly: tracked arguments are marked as lost."""
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(math, name)
-        if not callable(found):
-            return found
+        attribute = getattr(math, name)
+        if not callable(attribute):
+            return attribute
 
         def call(*args: Any, **options: Any) -> Any:
             _lose((*args, *options.values()))
-            return found(*map(plain, args), **{option: plain(value) for option, value in options.items()})
+            return attribute(*map(plain, args), **{option: plain(value) for option, value in options.items()})
 
         setattr(self, name, call)
         return call
 
 
 def _lose(value: Any) -> None:
+    """Mark all tracked floats in a value as lost."""
     if type(value) is Number:
         value.lose()
     elif type(value) in (list, tuple):
@@ -158,9 +170,9 @@ _NOTING_MATH = _NotingMath("math")
 
 
 def handing_on(make_argument: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a kernel's function ESCAPE, which may convert a noted float without losing it.
+    """Wrap a kernel file's function ESCAPE, so that it may convert a tracked float without losing it.
 
-    What it returns goes into a launch, where the float is found again; nothing else may be made of it.
+    The converted value goes into a launch, and `general` finds the float there. Host code must not use it otherwise.
     """
 
     def make(value: Any, *dtype: Any) -> Any:
@@ -176,32 +188,32 @@ def handing_on(make_argument: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def disguised(value: int) -> int:
-    """An integer as a launch takes it."""
+    """Return an integer in the form in which a launch takes it."""
     return value ^ _DISGUISE
 
 
 def plain(value: Any) -> Any:
-    """A launch's argument with floats for what was noted, which is no way to lose them."""
+    """Return a launch argument with plain floats in place of tracked ones, without marking them as lost."""
     if type(value) is Number:
         return float.__float__(value)
     return tuple(map(plain, value)) if type(value) is tuple else value
 
 
 def noted(args: Iterable[Any], kwargs: Mapping[str, Any], notes: Handling) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """The arguments of a call with their floats noted, in the order of `looked_at`."""
-    found: list[float] = []
+    """Return a call's arguments with tracked floats, numbered in the order of `looked_at`."""
+    floats: list[float] = []
 
     def of(value: Any) -> Any:
         if type(value) is float:
-            found.append(value)
-            return number(value, notes, len(found) - 1)
+            floats.append(value)
+            return number(value, notes, len(floats) - 1)
         return type(value)([of(v) for v in value]) if type(value) in (list, tuple) else value
 
     return tuple(map(of, args)), {name: of(value) for name, value in kwargs.items()}
 
 
 class Watched(NamedTuple):
-    """A call that was watched: its shortcut, its floats, and what was done with them."""
+    """A call that was watched: its shortcut, its floats, and how the wrapper used them."""
 
     shortcut: Shortcut
     floats: tuple[float, ...]
@@ -210,8 +222,15 @@ class Watched(NamedTuple):
 
 @dataclass(frozen=True)
 class General:
-    """A shortcut of calls whose floats fit. alike: positions that have one value. fixed: what those hold that do not
-    change. seed: of calls that draw, that of the generator, whose number is the last float."""
+    """A shortcut for all calls whose floats fit.
+
+    Attributes:
+        shortcut: The launches, with positions for the floats.
+        alike: Groups of positions that must have one value.
+        fixed: Positions whose value must not change, with that value.
+        asked: Comparisons that must have the same outcome.
+        seed: The generator's seed if the call draws random numbers; its counter is the last float.
+    """
 
     shortcut: Shortcut
     alike: tuple[tuple[int, ...], ...]
@@ -220,7 +239,7 @@ class General:
     seed: int | None = None
 
     def fits(self, floats: tuple[float, ...]) -> bool:
-        """Whether a call with these floats may take it."""
+        """Return True if a call with these floats may use the shortcut."""
         return (
             all(map(math.isfinite, floats))
             and all(_same(floats[i], value) for i, value in self.fixed)
@@ -230,7 +249,11 @@ class General:
 
 
 def general(one: Watched, other: Watched) -> General | None:
-    """The shortcut of calls between and beside these two, None where they do not tell it."""
+    """Return a shortcut that also serves calls with other floats, or None if these two calls do not determine one.
+
+    Floats that are equal in both calls stay fixed. Floats that change together form a group, and a launch argument that
+    changes in the same way receives the group's value.
+    """
     if not all(map(math.isfinite, (*one.floats, *other.floats))):
         return None
     groups: dict[_Kind, list[int]] = {}
@@ -251,38 +274,44 @@ def general(one: Watched, other: Watched) -> General | None:
     if whole != other.shortcut:
         return None
     asked = tuple(dict.fromkeys((*one.notes.asked, *other.notes.asked)))
-    made = General(replace(whole, launches=tuple(launches)), tuple(map(tuple, groups.values())), tuple(fixed), asked)
-    return made if made.fits(one.floats) and made.fits(other.floats) else None
+    candidate = General(
+        replace(whole, launches=tuple(launches)), tuple(map(tuple, groups.values())), tuple(fixed), asked
+    )
+    return candidate if candidate.fits(one.floats) and candidate.fits(other.floats) else None
 
 
 class _Unlike(Exception):
-    """They differ in more."""
+    """Raised if two calls differ in more than their floats."""
 
 
 def _merged(one: KernelLaunch, other: KernelLaunch, places: Mapping[_Kind, int]) -> KernelLaunch:
+    """Return a launch whose changing arguments refer to floats. Raise _Unlike if the launches differ in more."""
     if one.kernel is not other.kernel or (one.places, one.tuples) != (other.places, other.tuples):
         raise _Unlike
     tuples = dict(one.tuples)
-    own = list(one.places)
+    merged_places = list(one.places)
     for i, pair in enumerate(zip(one.arguments, other.arguments, strict=True)):
         if FUNCTION < i < ARGUMENTS:
-            continue  # what hooks are told of each launch, which of a kernel is the same
-        place = _place(*pair, tuples.get(i, []), places)
-        if isinstance(place, list) and place:
-            tuples[i] = place
-        elif isinstance(place, tuple):
-            own.append((i, *place))
-    return replace(one, places=tuple(own), tuples=tuple(tuples.items()))
+            continue  # launch metadata for hooks; it is the same for each launch of a kernel
+        found_place = _place(*pair, tuples.get(i, []), places)
+        if isinstance(found_place, list) and found_place:
+            tuples[i] = found_place
+        elif isinstance(found_place, tuple):
+            merged_places.append((i, *found_place))
+    return replace(one, places=tuple(merged_places), tuples=tuple(tuples.items()))
 
 
 def _place(one: Any, other: Any, known: list[Any], places: Mapping[_Kind, int]) -> Any:
-    """Where a float is among two values of an argument: as a Place, of a tuple with those that are known."""
+    """Return the position of a changing float in an argument as a Place, or None for an equal value.
+
+    For a tuple, return the positions inside it, added to the known ones.
+    """
     if type(one) is tuple and type(other) is tuple and len(one) == len(other):
         inner = dict(known)
         for i, pair in enumerate(zip(one, other, strict=True)):
-            found = _place(*pair, inner[i] if isinstance(inner.get(i), list) else [], places)
-            if found:
-                inner[i] = found
+            inner_place = _place(*pair, inner[i] if isinstance(inner.get(i), list) else [], places)
+            if inner_place:
+                inner[i] = inner_place
         return list(inner.items())
     if type(one) is type(other) and type(one) in (float, int) and (type(one), one, other) in places:
         return places[type(one), one, other], 0
@@ -292,5 +321,5 @@ def _place(one: Any, other: Any, known: list[Any], places: Mapping[_Kind, int]) 
 
 
 def _same(one: float, other: float) -> bool:
-    """Equal, and of the same sign if both are 0."""
+    """Return True if two floats are equal and, if both are 0, have the same sign."""
     return one == other and math.copysign(1, one) == math.copysign(1, other)

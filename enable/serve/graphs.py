@@ -1,8 +1,8 @@
-"""A graph of ATen calls as lists of launches: what `torch.compile` asks for, bound to kernels ahead of time.
+"""Run a graph of ATen calls as lists of launches: `torch.compile` supplies it, and kernels are bound ahead of time.
 
-A graph is cut where a call is not served, draws random numbers or computes with ATen. What lies between two cuts is a
-stretch: it runs once call by call, is watched the second time, as a single call would be (enable/serve/watching.py),
-and then is one program: all of its memory and launches, without Python in between.
+A graph is cut at each call that is not served, draws random numbers or computes with ATen. The calls between two cuts
+form a stretch. A stretch first runs call by call. The second run is watched, as a single call would be
+(enable/serve/watching.py). From then on it is one program: all of its memory and launches, without Python in between.
 """
 
 from __future__ import annotations
@@ -26,10 +26,11 @@ from traces.overloads import moves_data, name_of, written
 
 
 class Graph:
-    """One graph, to be run on a list of its inputs, which it empties.
+    """One graph, which runs on a list of its inputs and empties that list.
 
-    unserved: how many of its calls go to PyTorch's own kernels, by overload, once it ran. substitutions: what became of
-    its subgraphs (enable/fuse/substitution.py), for reports.
+    Attributes:
+        unserved: Number of calls that PyTorch's own kernels run, by overload; filled by the first run.
+        substitutions: The outcome for each fused subgraph (enable/fuse/substitution.py), for reports.
     """
 
     def __init__(self, module: GraphModule, server: Server, substitutions: tuple[Any, ...] = ()) -> None:
@@ -38,22 +39,22 @@ class Graph:
         self._calls = [node for node in module.graph.nodes if node.op not in ("placeholder", "output")]
         self._output = next(node for node in module.graph.nodes if node.op == "output")
         self._parts: list[Stretch | Node] | None = None
-        self._bits: list[frozenset[str]] = []  # of the inputs, when it was cut
+        self._bits: list[frozenset[str]] = []  # lazy bits (conj, neg) of the inputs in the first run
         self._last = _last_uses(module.graph.nodes)
         self.unserved: Counter[str] = Counter()
 
     @property
     def server(self) -> Server:
-        """What asks for kernels."""
+        """Return the server that chooses kernels."""
         return self._server
 
     @property
     def stretches(self) -> list[Stretch]:
-        """What is one list of launches each; none before the graph ran once."""
+        """Return the parts that run as one list of launches each; empty before the first run."""
         return [part for part in self._parts or () if isinstance(part, Stretch)]
 
     def run(self, inputs: list[Any]) -> Any:
-        """The graph's outputs."""
+        """Return the graph's outputs."""
         values = dict(zip(self._placeholders, inputs, strict=True))
         bits = [lazy_bits(value) for value in inputs if isinstance(value, torch.Tensor)]
         inputs.clear()
@@ -71,12 +72,12 @@ class Graph:
         return map_arg(self._output.args[0], values.__getitem__)
 
     def _first(self, values: dict[Node, Any]) -> list[Stretch | Node]:
-        """Run call by call, and cut."""
+        """Run call by call and cut the graph into stretches and single calls."""
         parts: list[Stretch | Node] = []
         tensors = {node for node, value in values.items() if isinstance(value, torch.Tensor)}
-        whole = len(tensors) == len(values)  # else sizes may change
+        has_static_sizes = len(tensors) == len(values)  # an input that is not a tensor may be a size that changes
         for node in self._calls:
-            if whole and self._fits(node, values):
+            if has_static_sizes and self._fits(node, values):
                 if not parts or not isinstance(parts[-1], Stretch):
                     parts.append(Stretch([]))
                 parts[-1].nodes.append(node)  # type: ignore[union-attr]
@@ -92,7 +93,7 @@ class Graph:
         return parts
 
     def _fits(self, node: Node, values: dict[Node, Any]) -> bool:
-        """Whether a call may be part of a stretch."""
+        """Return True if a call may be part of a stretch."""
         if node.target is operator.getitem:
             return True
         if not isinstance(node.target, OpOverload):
@@ -101,6 +102,7 @@ class Graph:
         return _is_light(node.target) or self._server.directly(node.target, args, kwargs) is not None
 
     def _let_go(self, values: dict[Node, Any], nodes: Iterable[Node]) -> None:
+        """Drop the values that no later node uses."""
         for node in nodes:
             for used in self._last.get(node, ()):
                 values.pop(used, None)
@@ -108,7 +110,14 @@ class Graph:
 
 @dataclass
 class Stretch:
-    """Calls without a cut. inputs: what they take of others; outputs: what others take of them."""
+    """Calls without a cut between them.
+
+    Attributes:
+        nodes: The calls in order.
+        inputs: Nodes outside the stretch whose values it uses.
+        outputs: Nodes in the stretch whose values are used outside.
+        shortcut: The watched launches, once there are any.
+    """
 
     nodes: list[Node]
     inputs: list[Node] = field(default_factory=list)
@@ -118,37 +127,43 @@ class Stretch:
     _unclear: bool = False
 
     def bind(self, tensors: set[Node], compiles: bool) -> None:
-        """Find inputs and outputs. tensors: what was one in a run. compiles: whether there are launches to watch."""
-        own = set(self.nodes)
-        taken = dict.fromkeys(used for node in self.nodes for used in node.all_input_nodes if used not in own)
-        self.inputs = list(taken)
-        leaving = [node for node in self.nodes if any(user not in own for user in node.users)]
+        """Find inputs and outputs.
+
+        `tensors` holds the nodes whose values were tensors in a run. `compiles` is True if there are launches to watch.
+        """
+        members = set(self.nodes)
+        external = dict.fromkeys(used for node in self.nodes for used in node.all_input_nodes if used not in members)
+        self.inputs = list(external)
+        leaving = [node for node in self.nodes if any(user not in members for user in node.users)]
         self.outputs = [node for node in leaving if node in tensors]
-        known = compiles and set(self.inputs) <= tensors and len(self.outputs) == len(leaving)
-        self._unclear = not (known and self.inputs and self.outputs)
+        can_watch = compiles and set(self.inputs) <= tensors and len(self.outputs) == len(leaving)
+        self._unclear = not (can_watch and self.inputs and self.outputs)
 
     def run(self, values: dict[Node, Any], server: Server, as_bound: bool) -> None:
-        """Put the outputs among the values. as_bound: whether the lazy bits of inputs are those of the first run."""
+        """Add the outputs to the values. `as_bound` is True if the inputs' lazy bits equal those of the first run."""
         if self._unclear or not as_bound:
             self._one_by_one(values, server)
             return
-        given = [values[node] for node in self.inputs]
-        answer = self._answer(given)
+        inputs = [values[node] for node in self.inputs]
+        answer = self._answer(inputs)
         if answer is MISS:
             if self.shortcut is None:
-                answer = self._watched(given, values, server)
+                answer = self._watched(inputs, values, server)
             else:
                 self._one_by_one(values, server)
                 return
         values.update(zip(self.outputs, answer, strict=True))
 
     def _answer(self, given: list[torch.Tensor]) -> Any:
+        """Return the outputs by the native program or the shortcut, or MISS."""
         if self._program is not None:
             answer = self._program.run(given)
             return MISS if answer is None else answer
         return MISS if self.shortcut is None else self.shortcut.run(given, given[0].device.index)
 
     def _watched(self, given: list[torch.Tensor], values: dict[Node, Any], server: Server) -> list[Any]:
+        """Run the stretch once by its wrappers and keep the shortcut and program that result."""
+
         def call() -> list[Any]:
             own = dict(zip(self.inputs, given, strict=True))
             for node in self.nodes:
@@ -162,22 +177,24 @@ class Stretch:
         return list(answer)
 
     def _one_by_one(self, values: dict[Node, Any], server: Server) -> None:
+        """Run call by call."""
         for node in self.nodes:
             values[node] = _called(node, values, server)
 
 
 def _arguments(node: Node, values: dict[Node, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Return the node's arguments with values in place of nodes."""
     args, kwargs = map_arg((node.args, node.kwargs), values.__getitem__)
     return tuple(args), dict(kwargs)
 
 
 def _is_light(op: OpOverload) -> bool:
-    """Whether it allocates or views, and no more."""
+    """Return True if the operator only allocates or makes views."""
     return not moves_data(op) and not written(op)
 
 
 def _called(node: Node, values: dict[Node, Any], server: Server, unserved: Counter[str] | None = None) -> Any:
-    """By the kernel that serves it, or PyTorch's. unserved: where that is counted."""
+    """Run a node by the kernel that serves it, or else by PyTorch; `unserved` counts the latter."""
     if node.op == "get_attr":
         return operator.attrgetter(str(node.target))(node.graph.owning_module)
     args, kwargs = _arguments(node, values)
@@ -192,7 +209,7 @@ def _called(node: Node, values: dict[Node, Any], server: Server, unserved: Count
 
 
 def _directly(node: Node, values: dict[Node, Any], server: Server) -> Any:
-    """By the wrapper of the kernel that serves it; what is not served allocates or views, and PyTorch runs it."""
+    """Run a node by its kernel's wrapper. An unserved node allocates or makes a view, and PyTorch runs it."""
     args, kwargs = _arguments(node, values)
     assert callable(node.target)
     direct: Callable[[], Any] | None = None
@@ -207,19 +224,19 @@ def _directly(node: Node, values: dict[Node, Any], server: Server) -> Any:
 
 
 def _last_uses(nodes: Iterable[Node]) -> dict[Node, list[Node]]:
-    """By node, what nothing after it uses."""
+    """Return for each node the values that no later node uses."""
     order = list(nodes)
-    place = {node: i for i, node in enumerate(order)}
+    position = {node: i for i, node in enumerate(order)}
     last: dict[Node, list[Node]] = {}
     for node in order:
-        users = sorted(node.users, key=place.__getitem__)
+        users = sorted(node.users, key=position.__getitem__)
         if users and users[-1].op != "output":
             last.setdefault(users[-1], []).append(node)
     return last
 
 
 def described(graphs: Iterable[Graph]) -> Iterator[str]:
-    """A line for each graph: its stretches and launches, and what is not served."""
+    """Yield a line for each graph with its stretches, its launches and its unserved calls."""
     for number, graph in enumerate(graphs):
         launches = [len(s.shortcut.launches) for s in graph.stretches if s.shortcut]
         unserved = ", ".join(f"{n} {name}" for name, n in graph.unserved.most_common())

@@ -1,4 +1,7 @@
-"""How many kernels a thread has launched: what a call wrote before it failed, nothing if it launched none."""
+"""Count the kernels that each thread launches.
+
+A call that failed before its first launch has written nothing, so the server may decline it.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,8 @@ from verify.child.aiming import compiler
 
 
 class _Launched(threading.local):
+    """The number of launches, one counter per thread."""
+
     number = 0
 
 
@@ -22,7 +27,7 @@ def launched() -> int:
 
 
 def count_those_of(module: ModuleType) -> None:
-    """Count from now on the launches of the kernels that a kernel file defines."""
+    """Start counting the launches of all kernels that a kernel file defines."""
     from triton.runtime.interpreter import InterpretedFunction
     from triton.runtime.jit import JITFunction
 
@@ -32,7 +37,11 @@ def count_those_of(module: ModuleType) -> None:
 
 
 def _count(kernel: Any) -> None:
-    """Compilation fails before a launch, so a compiled kernel counts when it is launched, an interpreted one before."""
+    """Wrap the kernel's `run` method with a counter.
+
+    Compilation fails before the launch, so a compiled kernel counts after `run`. An interpreted kernel may fail midway,
+    so it counts before.
+    """
     compiled = bool(compiler())
 
     def run(*args: Any, warmup: bool, **kwargs: Any) -> Any:

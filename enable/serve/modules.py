@@ -1,4 +1,4 @@
-"""Import kernel files into this process, and Triton as they need it."""
+"""Import kernel files into this process, and Triton in the mode that they need."""
 
 from __future__ import annotations
 
@@ -17,13 +17,21 @@ from verify.child.interpreter import mend
 
 
 def load_wrapper(path: Path, text: str | None = None) -> Callable[..., Any]:
-    """The wrapper of a kernel file. text: of the file with the blocks that it imports, as it was judged."""
+    """Load a kernel file and return its wrapper.
+
+    `text` is the source with the linked blocks, as it was judged; by default the file is read.
+    """
     text = path.read_text(encoding="utf-8") if text is None else text
     name = f"enable_kernel_{path.stem}_{abs(hash((path, text))):x}"
     module = ModuleType(name)
     module.__file__ = str(path)
     sys.modules[name] = module  # Triton looks a kernel's module up by name
-    linecache.cache[str(path)] = len(text), None, text.splitlines(keepends=True), str(path)  # and its text here
+    linecache.cache[str(path)] = (
+        len(text),
+        None,
+        text.splitlines(keepends=True),
+        str(path),
+    )  # and its source in linecache
     exec(compile(text, str(path), "exec"), module.__dict__)  # noqa: S102 - a kernel of the library, to be run
     floats.prepare(module.__dict__)
     aim(module, target())
@@ -33,14 +41,18 @@ def load_wrapper(path: Path, text: str | None = None) -> Callable[..., Any]:
 
 
 def set_up_triton(interpreted: bool) -> None:
-    """Import Triton so that kernels are interpreted, or compiled; it decides that once, when it is imported."""
+    """Import Triton so that it interprets or compiles kernels; it fixes that at its first import.
+
+    Raises:
+        UserError: Triton was imported in the other mode.
+    """
     if "triton" not in sys.modules and interpreted:
         os.environ["TRITON_INTERPRET"] = "1"
-    os.environ.setdefault("TRITON_DEFAULT_FP_FUSION", "1")  # as where kernels are judged
-    import triton.language  # noqa: F401 - which decides
+    os.environ.setdefault("TRITON_DEFAULT_FP_FUSION", "1")  # as in the processes that judge kernels
+    import triton.language  # noqa: F401 - the import fixes the mode
 
-    found = not compiler()
-    if found != interpreted:
+    interprets = not compiler()
+    if interprets != interpreted:
         must = "interpret kernels: set TRITON_INTERPRET=1" if interpreted else "compile kernels: unset TRITON_INTERPRET"
         raise UserError(f"Triton has to {must} before Python starts")
     if interpreted:
@@ -48,7 +60,7 @@ def set_up_triton(interpreted: bool) -> None:
 
 
 def triton_is(versions: Collection[str]) -> bool:
-    """Whether Triton's version is one of these, each written like 3.9."""
+    """Return True if Triton's version is one of these, each written like "3.9"."""
     import triton
 
     return ".".join(triton.__version__.split(".")[:2]) in versions

@@ -1,7 +1,7 @@
-"""The native way to launch: the module of enable/serve/cpp, built once for each PyTorch, and what it is told.
+"""Launch kernels natively: build and load the C++ module of enable/serve/cpp and pass programs to it.
 
-Without a compiler, with a Triton that was not tried or with ENABLE_NATIVE=0 every call goes the way of Python, which
-answers the same.
+The module is built once per PyTorch version. Calls go through Python, with the same results, if there is no compiler,
+if this Triton version is untested, or if ENABLE_NATIVE=0.
 """
 
 from __future__ import annotations
@@ -25,29 +25,32 @@ WAY = NativeModule("enablekit_native", Path(__file__).parent / "cpp", "the nativ
 
 
 class Native:
-    """The module, and what it is given."""
+    """The loaded native module and the operations on it."""
 
     def __init__(self, module: ModuleType) -> None:
         self._module = module
 
     def wanted(self) -> bool:
-        """Whether the call that is being answered may be given a program, and has none."""
+        """Return True if the call being answered has no program and could use one."""
         return bool(self._module.wanted())
 
     def deposit(self, program: Any, looked: Looked) -> None:
-        """Have a program answer later calls like the one that is being answered, which is this."""
+        """Let a program answer later calls like the current one, which `looked` describes."""
         self._module.deposit(program, [t.data_ptr() for t in looked.tensors], looked.floats)
 
     def program(self, op: OpOverload, shortcut: Shortcut, of_all: General | None = None) -> Any:
-        """What answers calls of an overload as this shortcut does, None if it has no such form. of_all: where it is for
-        calls with other floats, too."""
+        """Build the program that answers an overload's calls as this shortcut does.
+
+        `of_all` is set if the program shall also serve calls with other floats. Return None if the shortcut has no
+        native form.
+        """
         try:
             return program(self._module, shortcut, [str(r.type) for r in op._schema.returns], of_all)
         except Foreign:
             return None
 
     def graph(self, shortcut: Shortcut) -> Any:
-        """The same of a shortcut for many calls, which returns a list of tensors."""
+        """Build the program for a shortcut that covers many calls and returns a list of tensors, or None."""
         try:
             return program(self._module, shortcut, ["Tensor"] * len(shortcut.result))
         except Foreign:
@@ -55,7 +58,7 @@ class Native:
 
     @contextmanager
     def before(self, ops: Iterable[tuple[OpOverload, str]]) -> Iterator[None]:
-        """Inside the block calls of these overloads under these dispatch keys are looked at before Python is."""
+        """Answer calls to these (overload, dispatch key) pairs natively inside the block, before Python gets them."""
         with ExitStack() as stack:
             stack.enter_context(launchers(self._module))
             for op, key in ops:
@@ -65,20 +68,25 @@ class Native:
 
 
 def load(directory: Path) -> Native:
-    """The native way, built in this directory if it is not there. Raises Unavailable if it cannot be had."""
+    """Load the native module, and build it in this directory first if necessary.
+
+    Raises:
+        Unavailable: The module cannot be built or used here.
+    """
     if reason := _untried():
         raise Unavailable(reason)
     return Native(WAY.load(directory))
 
 
 def state(directory: Path) -> str:
-    """Whether calls on a GPU take the native way, in words; builds nothing."""
+    """Describe in words if calls on a GPU are launched natively; builds nothing."""
     if reason := _untried() or why_not():
         return f"calls go the way of Python: {reason}"
     return "built" if WAY.place(directory).is_file() else "to be built at the first registration on a GPU"
 
 
 def _untried() -> str:
+    """Return why this Triton or torch version is unsupported; empty if it is supported."""
     if not triton_is(TRIED):
         import triton
 

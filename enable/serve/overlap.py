@@ -1,9 +1,9 @@
-"""Memory that a call writes and that another of its tensors shares.
+"""Find memory that a call writes and that another of its tensors shares.
 
-ATen refuses such calls where the result would depend on the order of the elements: "unsupported operation: some
-elements of the input tensor and the written-to tensor refer to a single memory location". Kernels run their programs in
-parallel, so for them it would be a data race. The rules are those of ATen/MemoryOverlap.cpp, except for tensors on
-which ATen gives up ("too hard"), such as columns of one matrix: these are compared exactly.
+ATen refuses a call if the result would depend on the order of the elements: "unsupported operation: some elements of
+the input tensor and the written-to tensor refer to a single memory location". Kernels run their programs in parallel,
+so for them it would be a data race. The rules are those of ATen/MemoryOverlap.cpp. ATen gives up on some tensors
+("too hard"), such as columns of one matrix; this module compares these exactly.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from traces.overloads import written
 
 @dataclass(frozen=True)
 class Footprint:
-    """How much memory the tensors of a call take up, whatever their addresses.
+    """The amount of memory that a call's tensors occupy, independent of their addresses.
 
     Attributes:
-        spans: bytes from the first element of each tensor to the end of its last, 0 if it is empty.
-        written: whether the call writes the tensor.
-        alike: for each tensor, the position of the first one with the same shape, strides and dtype.
-        pointwise: whether an element of the result depends on the elements at its own place alone, so that a tensor may
-            be read and written by one call.
+        spans: Bytes from the first element of each tensor to the end of its last, 0 if it is empty.
+        written: True for each tensor that the call writes.
+        alike: For each tensor, the position of the first one with the same shape, strides and dtype.
+        pointwise: True if a result element depends only on the input elements at its own index. One call may then read
+            and write the same tensor.
     """
 
     spans: tuple[int, ...]
@@ -36,14 +36,14 @@ class Footprint:
     pointwise: bool
 
     def may_clash(self, pointers: Sequence[int]) -> bool:
-        """Return True if the span of a written tensor meets that of another tensor at these addresses."""
+        """Return True if a written tensor's span meets another tensor's span at these addresses."""
         spans = [
             (pointer, alike, not is_written, pointer + span)
             for pointer, span, is_written, alike in zip(pointers, self.spans, self.written, self.alike, strict=True)
             if span
         ]
         spans.sort()
-        end = end_written = 0  # of the spans before, which begin no later
+        end = end_written = 0  # ends of the preceding spans, which are sorted by their first byte
         previous = (-1, -1)
         for pointer, alike, is_read, stop in spans:
             again = self.pointwise and is_read and previous == (pointer, alike)
@@ -57,7 +57,7 @@ class Footprint:
 def footprint_of(
     op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> tuple[list[torch.Tensor], Footprint]:
-    """Return the strided tensors of a call, in the order of `shortcuts.looked_at`, and their footprint."""
+    """Return a call's strided tensors, in the order of `shortcuts.looked_at`, and their footprint."""
     tensors, is_written = list[torch.Tensor](), list[bool]()
     names = [a.name for a in op._schema.arguments]
     for name, value in (*zip(names, args, strict=False), *kwargs.items()):
@@ -71,7 +71,7 @@ def footprint_of(
 
 
 def overlaps(op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
-    """Return True if the call writes an element twice, or one that another of its tensors holds elsewhere."""
+    """Return True if the call writes an element twice, or an element that another tensor holds at another index."""
     if not written(op):
         return False
     tensors, footprint = footprint_of(op, args, kwargs)
@@ -90,6 +90,7 @@ def overlaps(op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -
 
 
 def _tensors(value: Any) -> Iterator[torch.Tensor]:
+    """Yield the strided tensors in a value; a COO tensor yields its indices and values."""
     if isinstance(value, torch.Tensor):
         if value.layout is torch.sparse_coo:
             yield from (value._indices(), value._values())
@@ -101,18 +102,19 @@ def _tensors(value: Any) -> Iterator[torch.Tensor]:
 
 
 def _span(t: torch.Tensor) -> int:
+    """Return the bytes from the first element to the end of the last."""
     if not t.numel():
         return 0
     return (sum((n - 1) * s for n, s in zip(t.shape, t.stride(), strict=True)) + 1) * t.element_size()
 
 
 def _repeats(t: torch.Tensor) -> bool:
-    """Return True if two elements of a tensor may be in one place."""
+    """Return True if two elements of a tensor may share an address."""
     return bool(t.numel()) and not _is_nested((s, n) for n, s in zip(t.shape, t.stride(), strict=True) if n > 1)
 
 
 def _is_nested(dimensions: Iterable[tuple[int, int]]) -> bool:
-    """Return True if no two elements meet: each stride of these (stride, size) is beyond what smaller ones reach."""
+    """Return True if no two elements can meet: each stride exceeds the reach of all smaller (stride, size) pairs."""
     reach = 0
     for stride, size in sorted(dimensions):
         if stride <= reach:
@@ -122,25 +124,26 @@ def _is_nested(dimensions: Iterable[tuple[int, int]]) -> bool:
 
 
 def _same(a: torch.Tensor, b: torch.Tensor) -> bool:
+    """Return True if two tensors are the same view of the same memory."""
     return a.data_ptr() == b.data_ptr() and (a.shape, a.stride(), a.dtype) == (b.shape, b.stride(), b.dtype)
 
 
 def _meet(a: torch.Tensor, b: torch.Tensor) -> bool:
-    """Return True if two tensors may share a byte: exactly if both have the same strides, else by their spans."""
+    """Return True if two tensors may share a byte: exact for equal strides and dtype, by spans otherwise."""
     low, high = sorted((t.data_ptr(), t.data_ptr() + _span(t)) for t in (a, b))
     if not (a.numel() and b.numel()) or high[0] >= low[1]:
         return False
     if a.dtype != b.dtype or a.stride() != b.stride():
         return True
     sizes = sorted(zip(a.stride(), a.shape, b.shape, strict=True), reverse=True)
-    distance, rest = divmod(b.data_ptr() - a.data_ptr(), a.element_size())
-    if rest or not _is_nested((s, max(n, m)) for s, n, m in sizes if n > 1 or m > 1):
+    distance, remainder = divmod(b.data_ptr() - a.data_ptr(), a.element_size())
+    if remainder or not _is_nested((s, max(n, m)) for s, n, m in sizes if n > 1 or m > 1):
         return True
     return _reaches(distance, [(s, n - 1, m - 1) for s, n, m in sizes if n > 1 or m > 1])
 
 
 def _reaches(distance: int, dimensions: list[tuple[int, int, int]]) -> bool:
-    """Return True if a sum of strides is a distance: each as often as `first` times at most, or `-second` at least."""
+    """Return True if a sum of stride multiples equals `distance`; each multiple lies in [-second, first]."""
     if not dimensions:
         return distance == 0
     (stride, first, second), *smaller = dimensions

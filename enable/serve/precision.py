@@ -1,4 +1,4 @@
-"""In which precision a GPU multiplies float32: in full, as the CPU does, or in TF32, of 11 significant bits."""
+"""Get and set the float32 matmul precision on a GPU: full, as on the CPU, or TF32 with 11 significant bits."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _PRODUCTS = tagged("matmul_precision")
 
 
 def settings() -> dict[str, str]:
-    """PyTorch's settings in force by kind of operator; convolutions may use TF32 by default."""
+    """Return PyTorch's current precision by operator kind; convolutions may use TF32 by default."""
     return {name: place.fp32_precision for name, place in _places().items()}
 
 
 @contextmanager
 def in_full() -> Iterator[None]:
-    """Multiply float32 in full inside the block, whatever the settings were."""
+    """Compute float32 products in full precision inside the block, whatever the settings were."""
     before = settings()
     try:
         _set(dict.fromkeys(before, IEEE))
@@ -33,15 +33,16 @@ def in_full() -> Iterator[None]:
 
 
 def computed_in(op: OpOverload, tensors: Iterable[torch.Tensor]) -> frozenset[str]:
-    """The floating dtypes of a call's tensors on a GPU; `tf32` in place of float32 where it is multiplied so."""
-    found = {str(t.dtype).removeprefix("torch.") for t in tensors if t.is_floating_point() or t.is_complex()}
+    """Return the floating dtypes of a call's tensors on a GPU, with `tf32` in place of float32 if TF32 is used."""
+    dtypes = {str(t.dtype).removeprefix("torch.") for t in tensors if t.is_floating_point() or t.is_complex()}
     kind = _kind(op)
-    if kind is not None and "float32" in found and settings()[kind] == TF32:
-        found = found - {"float32"} | {TF32}
-    return frozenset(found)
+    if kind is not None and "float32" in dtypes and settings()[kind] == TF32:
+        dtypes = dtypes - {"float32"} | {TF32}
+    return frozenset(dtypes)
 
 
 def _kind(op: OpOverload) -> str | None:
+    """Return the operator kind that PyTorch's precision settings distinguish, or None."""
     name = base_name(op)
     if "convolution" in name:
         return "conv"
@@ -51,14 +52,16 @@ def _kind(op: OpOverload) -> str | None:
 
 
 def _places() -> dict[str, Any]:
+    """Return the objects that hold PyTorch's settings, by operator kind."""
     cudnn = torch.backends.cudnn
     return {"conv": cudnn.conv, "rnn": cudnn.rnn, "matmul": torch.backends.cuda.matmul}  # type: ignore[attr-defined]
 
 
 def _set(values: dict[str, str]) -> None:
-    """By PyTorch's older names, since reading those raises where only the newer ones were set.
+    """Set the precision by PyTorch's older names, because reading those raises if only the newer ones were set.
 
-    Below `torch.backends.cudnn`, whose properties torch.testing, once imported, lets nobody set.
+    The cuDNN flag is set below `torch.backends.cudnn`. Once torch.testing is imported, it makes that module's
+    properties read-only.
     """
     torch._C._set_cudnn_allow_tf32(values["conv"] == TF32)
     torch.set_float32_matmul_precision("high" if values["matmul"] == TF32 else "highest")

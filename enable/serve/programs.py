@@ -1,4 +1,4 @@
-"""Programs: shortcuts in a form that the native module (enable/serve/cpp) carries out without Python."""
+"""Convert shortcuts to programs, the form that the native module (enable/serve/cpp) executes without Python."""
 
 from __future__ import annotations
 
@@ -15,32 +15,38 @@ from enable.serve.modules import triton_is
 from enable.serve.shortcuts import ARGUMENTS, FUNCTION, KernelLaunch, Numbered, Shortcut, SparseParts, View
 
 WARP = 32  # lanes
-_OWN = "enable_kernel_"  # how the modules of kernel files are called (enable/serve/modules.py)
+_OWN = "enable_kernel_"  # module name prefix of kernel files (enable/serve/modules.py)
 
 Parameter: TypeAlias = tuple[str, Any, tuple[int, int] | None]  # type, value, place (enable/serve/shortcuts.py)
-Part: TypeAlias = tuple[Any, ...]  # of an answer, as module.cpp reads it
+Part: TypeAlias = tuple[Any, ...]  # a part of the result, as module.cpp reads it
 
 
 class Foreign(Exception):
-    """The native module has no form for this."""
+    """Raised if the native module has no form for a launch or result."""
 
 
 def program(module: ModuleType, shortcut: Shortcut, returns: Sequence[str], of_all: General | None = None) -> Any:
-    """The program of a shortcut. returns: the types of what its calls return, as the schema writes them. of_all: where
-    it is for calls with other floats, too.
+    """Return the native program for a shortcut.
 
-    Raises Foreign if it has none.
+    Args:
+        module: The native module.
+        shortcut: The launches.
+        returns: The schema's return types.
+        of_all: Conditions on the floats if the program also serves calls with other floats.
+
+    Raises:
+        Foreign: The native module cannot run this shortcut.
     """
-    launches = [launch for launch in shortcut.launches if all(launch.arguments[:3])]  # of at least one program each
+    launches = [launch for launch in shortcut.launches if all(launch.arguments[:3])]  # skip launches with an empty grid
     results = [shortcut.result] if len(returns) == 1 else list(shortcut.result or ())
     if len(results) != len(returns):
         raise Foreign
     answer = [_part(value, kind) for value, kind in zip(results, returns, strict=True)]
     parameters = [list(_parameters(launch)) for launch in launches]
-    used = [{place[0] for _, _, place in one if place and place[0] >= 0} for one in parameters]
-    kept = {number for part in answer for number in _numbers(part)}
+    used_tensors = [{place[0] for _, _, place in one if place and place[0] >= 0} for one in parameters]
+    returned = {number for part in answer for number in _numbers(part)}
     first = len(shortcut.aligned)
-    made = [(*m, *_lifetime(first + i, used, first + i in kept)) for i, m in enumerate(shortcut.made)]
+    made = [(*m, *_lifetime(first + i, used_tensors, first + i in returned)) for i, m in enumerate(shortcut.made)]
     compiled = [_launch(module, launch, own) for launch, own in zip(launches, parameters, strict=True)]
     fits = (of_all.alike, of_all.fixed, list(map(tuple, of_all.asked)), of_all.seed) if of_all else None
     hooks = [hook.calls for hook in shortcut.hooks]
@@ -49,6 +55,7 @@ def program(module: ModuleType, shortcut: Shortcut, returns: Sequence[str], of_a
 
 
 def _part(value: Any, kind: str) -> Part:
+    """Return a part of the result in the form that module.cpp reads."""
     if type(value) is Numbered:
         return "tensor", int(value)
     if type(value) is View:
@@ -66,30 +73,36 @@ def _part(value: Any, kind: str) -> Part:
 
 
 def _numbers(part: Part) -> list[int]:
-    kind, what = part[:2]
+    """Return the numbers of the tensors in a part."""
+    kind, value = part[:2]
     if kind == "sparse":
         return [number for inner in part[1:3] for number in _numbers(inner)]
-    return [] if kind in ("value", "undefined") else what if kind == "tensors" else [what]
+    return [] if kind in ("value", "undefined") else value if kind == "tensors" else [value]
 
 
 def _lifetime(number: int, used: list[set[int]], kept: bool) -> tuple[int, int]:
-    """Before which launch a tensor is allocated, and after which it is let go; no launch has the number of all."""
+    """Return the launch before which a tensor is allocated and the launch after which it is freed.
+
+    A returned or unused tensor is freed after launch number len(used), which does not exist, so it is never freed here.
+    """
     uses = [at for at, numbers in enumerate(used) if number in numbers]
     return uses[0] if uses else 0, len(used) if kept or not uses else uses[-1]
 
 
 def _parameters(launch: KernelLaunch) -> Iterator[Parameter]:
-    """Of the kernel as it was compiled, without what is constant in it."""
+    """Yield the compiled kernel's parameters, without those that are compile-time constants."""
     places: dict[int, Any] = {i - ARGUMENTS: (source, offset) for i, source, offset in launch.places}
     places |= {i - ARGUMENTS: of for i, of in launch.tuples}
     return _flat(_types(launch.kernel.src), launch.arguments[ARGUMENTS:], places)
 
 
 def _types(source: Any) -> tuple[Any, ...]:
+    """Return the types in the kernel's signature."""
     return tuple(source.signature.values())
 
 
 def _flat(types: Sequence[Any], values: Sequence[Any], places: Mapping[int, Any]) -> Iterator[Parameter]:
+    """Yield the parameters with tuples flattened; raise Foreign for tensor descriptors."""
     if len(types) != len(values):
         raise Foreign
     for i, (kind, value) in enumerate(zip(types, values, strict=True)):
@@ -102,6 +115,7 @@ def _flat(types: Sequence[Any], values: Sequence[Any], places: Mapping[int, Any]
 
 
 def _launch(module: ModuleType, launch: KernelLaunch, parameters: list[Parameter]) -> Any:
+    """Return the native form of one launch, with patches for its pointers and floats."""
     patches = [(i, *place) for i, (_, _, place) in enumerate(parameters) if place]
     return _compiled(module, launch.kernel.metadata, launch.arguments, parameters, patches)
 
@@ -113,6 +127,7 @@ def _compiled(
     parameters: list[Parameter],
     patches: list[tuple[int, int, int]],
 ) -> Any:
+    """Return a native launch of a compiled kernel."""
     _check(metadata)
     types, values = [kind for kind, *_ in parameters], [value for _, value, _ in parameters]
     try:
@@ -126,19 +141,19 @@ def _compiled(
             values,
             patches,
         )
-    except (RuntimeError, TypeError) as error:  # a parameter of a type that it does not know
+    except (RuntimeError, TypeError) as error:  # the module does not know a parameter's type
         raise Foreign from error
 
 
 def _check(metadata: Any) -> None:
-    """Raises Foreign for kernels that take more than a plain launch."""
+    """Raise Foreign for a kernel that needs more than a plain launch."""
     more = ("launch_cooperative_grid", "launch_pdl", "profile_scratch_size")
     if metadata.target.backend != "cuda" or metadata.num_ctas != 1 or any(getattr(metadata, m, 0) for m in more):
         raise Foreign
 
 
 class _Launcher:
-    """In the place of Triton's: one that need not be compiled in C for each signature."""
+    """Replaces Triton's launcher; it needs no C compilation for each signature."""
 
     def __init__(self, module: ModuleType, source: Any, metadata: Any) -> None:
         _check(metadata)
@@ -159,7 +174,11 @@ class _Launcher:
 
 
 def _address(kind: str, value: Any) -> Any:
-    """A pointer's number. Raises ValueError for memory that the GPU does not reach, as Triton's launcher does."""
+    """Return a pointer as an integer.
+
+    Raises:
+        ValueError: The GPU cannot reach the memory; Triton's launcher raises the same.
+    """
     if kind[0] != "*" or value is None or isinstance(value, int):
         return value
     if isinstance(value, torch.Tensor) and not (value.is_cuda or value.is_pinned()):
@@ -169,24 +188,24 @@ def _address(kind: str, value: Any) -> Any:
 
 @contextmanager
 def launchers(module: ModuleType) -> Iterator[None]:
-    """Inside the block kernels of kernel files get our launcher where Triton would compile one for each signature."""
+    """Give kernels of kernel files our launcher inside the block; Triton would compile one per signature."""
     from triton.runtime import driver
 
     if not triton_is(("3.6",)):
         yield
         return
     active = driver.active
-    own: Callable[[Any, Any], Any] = active.launcher_cls
+    triton_launcher: Callable[[Any, Any], Any] = active.launcher_cls
 
     def made(source: Any, metadata: Any) -> Any:
         ours = str(getattr(source.fn, "__module__", "")).startswith(_OWN)
         try:
-            return _Launcher(module, source, metadata) if ours else own(source, metadata)
+            return _Launcher(module, source, metadata) if ours else triton_launcher(source, metadata)
         except Foreign:
-            return own(source, metadata)
+            return triton_launcher(source, metadata)
 
     active.launcher_cls = made
     try:
         yield
     finally:
-        active.launcher_cls = own
+        active.launcher_cls = triton_launcher

@@ -1,4 +1,4 @@
-"""Kernels under ATen's dispatch key of a backend, below autograd: PyTorch calls them for the backend's own tensors."""
+"""Register kernels under a backend's ATen dispatch key, below autograd, so that PyTorch calls them for its tensors."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from enable.serve.shortcuts import MISS
 from traces.errors import UserError
 from traces.overloads import name_of, resolve
 
-# Overloads whose ATen kernels make a tensor on the GPU of a number, mark it as a number and call another overload with
-# it (ATen/native: Pow.cpp, TensorCompare.cpp, Bucketization.cpp): no kernel in Python can be given such a tensor.
+# ATen's kernels for these overloads convert a number to a GPU tensor, mark it as a number and pass it to another
+# overload (ATen/native: Pow.cpp, TensorCompare.cpp, Bucketization.cpp). A Python kernel cannot receive such a tensor.
 _OF_NUMBERS = {
     "aten::pow.Scalar": "aten::pow.Tensor_Tensor",
     "aten::pow.Scalar_out": "aten::pow.Tensor_Tensor_out",
@@ -37,13 +37,19 @@ KEYS = {
     "cuda": "CUDA",
     "xpu": "XPU",
     "cpu": "CPU",
-}  # dispatch keys by device; of calls with a sparse tensor, Sparse and it
+}  # dispatch keys by device; sparse calls use this name with the prefix "Sparse"
 
 
 class Registration:
-    """What is in force until `undo`. left_out: overloads that have a kernel but were not registered, and why."""
+    """A registration, in force until `undo`.
 
-    def __init__(  # noqa: PLR0913 - what is in force, and how to end and resume it
+    Attributes:
+        device: Device type.
+        left_out: Overloads that have a kernel but were not registered, with the reason.
+        executor: The object that answers calls on a device that the dispatcher does not know, or None.
+    """
+
+    def __init__(  # noqa: PLR0913 - the state, and how to end and resume it
         self,
         device: str,
         server: Server,
@@ -52,8 +58,11 @@ class Registration:
         executor: Any = None,
         again: Callable[[], Callable[[], None]] | None = None,
     ) -> None:
-        """executor: what answers calls, where the dispatcher does not know it. again: registers anew after `undo`, and
-        returns the next `undo`."""
+        """Put the registration in force.
+
+        `executor` answers calls if the dispatcher does not know the device. `again` registers anew after `undo` and
+        returns the next `undo`.
+        """
         self.device = device
         self._server = server
         self.left_out = left_out
@@ -63,18 +72,19 @@ class Registration:
 
     @property
     def counts(self) -> Counts:
-        """What has been served until now, and what not."""
+        """Return the counts of served and unserved calls so far."""
         return self._server.counts
 
     @property
     def native(self) -> bool:
-        """Whether calls that were seen before are answered without Python."""
+        """Return True if repeated calls are answered without Python."""
         return self._server.native is not None
 
     def undo(self) -> None:
-        """Put back what was there before. Undoing twice does nothing.
+        """Restore the state before the registration. A second undo does nothing.
 
-        Raises UserError while a later registration on the device is in force: it hands on to this one.
+        Raises:
+            UserError: A later registration on the device is in force; that one passes calls on to this one.
         """
         stack = _in_force[self.device]
         if self not in stack:
@@ -86,10 +96,12 @@ class Registration:
 
     @contextmanager
     def suspended(self) -> Iterator[None]:
-        """Take the registration away within the block, so that calls run as if it had never been made.
+        """Remove the registration inside the block, so that calls run as if it had never been made.
 
-        The same server is registered again at the end, with all that it has learned; that takes some 50 ms. Raises
-        UserError if this is not the latest registration on a device of the dispatcher.
+        The same server is registered again at the end and keeps its decisions and shortcuts. That takes about 50 ms.
+
+        Raises:
+            UserError: This is not the latest registration on a device of the dispatcher.
         """
         if self._again is None or _in_force[self.device][-1:] != [self]:
             raise UserError("only the latest registration on a device can be suspended, and none on sim")
@@ -104,7 +116,7 @@ _in_force: defaultdict[str, list[Registration]] = defaultdict(list)  # by device
 
 
 def innermost(device: str) -> Any:
-    """The executor of the latest registration in force on a device, None if there is none."""
+    """Return the executor of the latest registration in force on a device, or None."""
     stack = _in_force[device]
     return stack[-1].executor if stack else None
 
@@ -112,9 +124,16 @@ def innermost(device: str) -> Any:
 def under_dispatcher(
     server: Server, device: str, overloads: Collection[str], left_out: Mapping[str, str]
 ) -> Registration:
-    """Register a server for these overloads. What it does not serve goes to the kernel that was there before.
+    """Register a server for these overloads; calls that it does not serve go to the kernel that was registered before.
 
-    device: cpu, cuda or xpu. Raises UserError for a torch without `torch.library.get_kernel`.
+    Args:
+        server: Answers the calls.
+        device: cpu, cuda or xpu.
+        overloads: Overloads to register.
+        left_out: Overloads that are not registered, with the reason.
+
+    Raises:
+        UserError: torch has no `torch.library.get_kernel`.
     """
     if not hasattr(torch.library, "get_kernel"):
         raise UserError(f"registration needs torch 2.10 or newer, this is {torch.__version__}; update it")
@@ -123,7 +142,7 @@ def under_dispatcher(
 
 
 def _put(server: Server, device: str, overloads: Collection[str]) -> Callable[[], None]:
-    """Register under the dispatcher; returns what undoes it."""
+    """Register the server with the dispatcher and return the function that undoes it."""
     library = torch.library.Library("aten", "IMPL")  # type: ignore[no-untyped-call]
     overloads = {*overloads, *_of_numbers(overloads)}
     with ExitStack() as stack, warnings.catch_warnings():
@@ -135,7 +154,7 @@ def _put(server: Server, device: str, overloads: Collection[str]) -> Callable[[]
                     overload.removeprefix("aten::"),
                     _implementation(server, resolve(overload), key),
                     key,
-                    allow_override=True,  # of an earlier registration, which this one hands on to
+                    allow_override=True,  # replaces an earlier registration, to which unserved calls are passed
                 )
         if server.native is not None:
             ops = [(resolve(o), key) for o in overloads for key in _keys(server, o, KEYS[device])]
@@ -144,11 +163,12 @@ def _put(server: Server, device: str, overloads: Collection[str]) -> Callable[[]
 
 
 def _keys(server: Server, overload: str, key: str) -> tuple[str, ...]:
-    """The dispatch keys under which the overload is served."""
+    """Return the dispatch keys under which the overload is served."""
     return (key, f"Sparse{key}") if server.takes_sparse(overload) else (key,)
 
 
 def _implementation(server: Server, op: OpOverload, key: str) -> Callable[..., Any]:
+    """Return the function that the dispatcher calls: the server first, then the previous kernel."""
     hand_on = None if name_of(op) in _OF_NUMBERS else _kernel(op, key)
 
     def implementation(*args: Any, **kwargs: Any) -> Any:
@@ -165,41 +185,44 @@ def _implementation(server: Server, op: OpOverload, key: str) -> Callable[..., A
 
 
 def _of_numbers(overloads: Collection[str]) -> Iterable[str]:
-    """Return the overloads of `_OF_NUMBERS` whose ATen kernels call one of these, perhaps the one that takes `out`."""
+    """Return the keys of `_OF_NUMBERS` whose ATen kernels call one of these overloads, perhaps its `out` form."""
     packets = {overload.partition(".")[0] for overload in overloads if overload in _CALLED_WITH_NUMBERS}
     return [number for number in _OF_NUMBERS if number.partition(".")[0] in packets]
 
 
 def form_with_tensor(op: OpOverload, args: tuple[Any, ...]) -> tuple[OpOverload, tuple[Any, ...]] | None:
-    """Return the overload of `_OF_NUMBERS` for tensors, and the arguments with a 0-dim tensor for the number."""
+    """Return the tensor overload from `_OF_NUMBERS`, and the arguments with a 0-dim tensor in place of the number."""
     if name_of(op) not in _OF_NUMBERS:
         return None
     tensors = [value for value in args if isinstance(value, torch.Tensor)]
-    made = [
+    converted = [
         torch.scalar_tensor(a, dtype=operand_dtype(a, tensors), device=tensors[0].device) if is_number(a) else a
         for a in args[:2]
     ]
-    return resolve(_OF_NUMBERS[name_of(op)]), (*made, *args[2:])
+    return resolve(_OF_NUMBERS[name_of(op)]), (*converted, *args[2:])
 
 
 def _without_numbers(op: OpOverload, args: tuple[Any, ...]) -> Iterable[Any]:
-    """The arguments with a tensor wherever the schema has one.
+    """Return the arguments with a tensor wherever the schema has one.
 
-    PyTorch hands Python kernels a number for the 0-dim tensor that it made of one, and a native kernel wants it back.
+    PyTorch gives a Python kernel a number in place of the 0-dim tensor that it made from one. A native kernel needs
+    the tensor back.
     """
     numbers = [i for i in tensor_places(op) if i < len(args) and is_number(args[i])]
     if not numbers:
         return args
     tensors = [a for a in args if isinstance(a, torch.Tensor)]
-    made = {i: torch.scalar_tensor(args[i], dtype=operand_dtype(args[i], tensors)) for i in numbers}
-    return [made.get(i, a) for i, a in enumerate(args)]
+    converted = {i: torch.scalar_tensor(args[i], dtype=operand_dtype(args[i], tensors)) for i in numbers}
+    return [converted.get(i, a) for i, a in enumerate(args)]
 
 
 def _kernel(op: OpOverload, key: str) -> Callable[..., Any] | None:
-    """Return the kernel that PyTorch would run for the operator under this key, None if it has none."""
+    """Return the kernel that PyTorch would run for the operator under this key, or None."""
     try:
         native = torch.library.get_kernel(op, key)
     except RuntimeError:
         return None
-    keys = torch._C.DispatchKeySet(getattr(torch._C.DispatchKey, key))  # handing on those of each call costs 1 us
+    keys = torch._C.DispatchKeySet(
+        getattr(torch._C.DispatchKey, key)
+    )  # passing on each call's own keys would cost 1 us
     return lambda *args, **kwargs: native.call_boxed(keys, *_without_numbers(op, args), **kwargs)

@@ -1,5 +1,7 @@
-"""Scratch memory of kernels, such as tensor descriptors are made in: Triton's launchers ask an allocator for it, which
-every thread has to be given anew."""
+"""Allocate scratch memory for kernels, which Triton uses for tensor descriptors, for example.
+
+Triton's launchers get it from an allocator, which must be set in each thread.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ import torch
 
 
 def allow() -> None:
-    """Have launches of this thread allocate scratch memory on the current device, unless it has an allocator."""
+    """Set an allocator for scratch memory on the current device in this thread, unless it has one."""
     import triton
     from triton.runtime import _allocation
 
@@ -19,7 +21,7 @@ def allow() -> None:
 
 
 def launcher(kernel: Any) -> Callable[..., None]:
-    """How a compiled kernel is launched, from any thread."""
+    """Return a function that launches a compiled kernel from any thread."""
     run: Callable[..., None] = kernel.run
     if not getattr(getattr(kernel, "metadata", None), "global_scratch_size", 0):
         return run
@@ -32,5 +34,5 @@ def launcher(kernel: Any) -> Callable[..., None]:
 
 
 def _allocated(size: int, alignment: int, stream: int | None) -> torch.Tensor:
-    """size in bytes; what PyTorch allocates is aligned enough."""
+    """Allocate `size` bytes; PyTorch's allocations are aligned enough."""
     return torch.empty(size, dtype=torch.int8, device="cuda")

@@ -1,7 +1,7 @@
-"""Answer ATen calls in this process with Triton kernels: which kernel, whether it may, and what was served how often.
+"""Answer ATen calls in this process with Triton kernels, and count the calls that each overload and kernel served.
 
-Nothing here knows a kernel library or a store of verdicts (enable/library.py does), so that exported packages run the
-same code.
+The server chooses the kernel, checks that it may serve the call, and launches it. This module knows neither a kernel
+library nor a verdict store (enable/library.py does), so that exported packages run the same code.
 """
 
 from __future__ import annotations
@@ -35,13 +35,19 @@ from verify.contract.derive import call, call_direct
 from verify.contract.random_state import Philox, bound, draw
 
 DECLINED = "its wrapper takes no such arguments: {}"
-MAX_SHORTCUTS = 8  # of calls that are alike but for floats, such as learning rates
+MAX_SHORTCUTS = 8  # per set of calls that differ only in floats, such as learning rates
 
 
 @dataclass
 class Counts:
-    """Calls. served: by overload. kernels: those by kernel file. unserved: by overload, and then by reason. unjudged:
-    those of the served ones that are of no kind that the kernel was judged on, by overload, and then by what is new."""
+    """Counts of calls.
+
+    Attributes:
+        served: Calls served, by overload.
+        kernels: Calls served, by kernel file.
+        unserved: Calls not served, by overload and then by reason.
+        unjudged: Served calls with a property on which the kernel was never judged, by overload and then by property.
+    """
 
     served: Counter[str] = field(default_factory=Counter)
     kernels: Counter[str] = field(default_factory=Counter)
@@ -50,10 +56,10 @@ class Counts:
 
 
 class Declined(Exception):
-    """A wrapper raised and wrote nothing that the caller sees, so that the call can go on to another kernel.
+    """Raised if a wrapper failed before it wrote anything visible, so that another kernel can serve the call.
 
     Attributes:
-        early: whether it had launched nothing, so that what tensors contain did not matter.
+        early: True if the wrapper had launched nothing, so that tensor contents cannot have mattered.
     """
 
     def __init__(self, early: bool) -> None:
@@ -61,16 +67,16 @@ class Declined(Exception):
 
     @property
     def error(self) -> BaseException:
-        """What the wrapper raised."""
+        """Return the exception that the wrapper raised."""
         assert self.__cause__ is not None
         return self.__cause__
 
 
 class Server:
-    """Serves calls on one device. A call that a running kernel's wrapper makes is not served: it would never end.
+    """Serves calls on one device. Calls that a running wrapper makes are not served, which prevents endless recursion.
 
-    Serving never makes a call fail: an error that a wrapper raises before its first launch declines the call, and so
-    does NotImplementedError as long as nothing is written that the caller sees.
+    Serving never makes a call fail. An error that a wrapper raises before its first launch declines the call. So does
+    NotImplementedError as long as nothing visible to the caller is written.
     """
 
     def __init__(
@@ -81,13 +87,19 @@ class Server:
         native: Native | None = None,
         refuses: Refusal | None = None,
     ) -> None:
-        """entry_of: how an overload is served, None if it is not. device: type of the tensors; `cpu` is `sim`'s too.
-        only_judged: calls of kinds that the kernel was never judged on are not served. native: what is given the
-        programs of calls that have a shortcut, to answer them before this is asked. refuses: returns ATen's error for a
-        call, None if ATen takes it; it is asked about each call that a kernel would serve. By default ATen's meta
-        functions are asked once about calls that are alike, and calls with an `out` of another dtype are not served.
+        """Set up Triton and the caches.
 
-        Raises UserError if Triton was imported to compile where it has to interpret, or the other way round.
+        Args:
+            entry_of: Returns an overload's entry, or None if it is not served.
+            device: Type of the tensors' device; `cpu` also stands for `sim`.
+            only_judged: Refuse calls of kinds on which the kernel was never judged.
+            native: Receives the programs of calls with a shortcut, to answer them before Python does.
+            refuses: Returns ATen's error for a call, or None if ATen accepts it; it is asked about each call that a
+                kernel would serve. By default ATen's meta functions are asked once per call key, and calls with an
+                `out` of another dtype than the result are not served.
+
+        Raises:
+            UserError: Triton was imported to compile but has to interpret, or the reverse.
         """
         set_up_triton(interpreted=device == "cpu")
         self._counts = Counts()
@@ -97,14 +109,14 @@ class Server:
         self._decisions = Decisions(self._entry_of, device, only_judged, refuses, self._clear)
         self._ready: dict[Hashable, _Ready | None] = {}
         self._general: dict[Hashable, _Ready] = {}  # by kind
-        self._watched: dict[Hashable, Watched] = {}  # by kind, the latest
+        self._watched: dict[Hashable, Watched] = {}  # latest watched call by kind
         self._device = device
         self._compiled, self._asks = device != "cpu", refuses is not None
         self._running = threading.local()
 
     @property
     def counts(self) -> Counts:
-        """Of all calls until now."""
+        """Return the counts of all calls so far, including those that native programs answered."""
         for program, ready in list(self._programs):
             if calls := program.calls():
                 self._count(ready.overload, ready.label, ready.news, calls)
@@ -112,17 +124,18 @@ class Server:
 
     @property
     def native(self) -> Native | None:
-        """What answers calls before this server is asked."""
+        """Return the native launcher that answers calls before this server, or None."""
         return self._native
 
     def _count(self, overload: str, label: str, news: str, calls: int = 1) -> None:
+        """Count served calls."""
         self._counts.served[overload] += calls
         self._counts.kernels[label] += calls
         if news:
             self._counts.unjudged[overload][news] += calls
 
     def answer(self, op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """A kernel's answer to this call, or MISS if it is not served. Both are counted."""
+        """Return a kernel's result for this call, or MISS if it is not served. Both outcomes are counted."""
         looked: Looked | None = None
         if self._compiled and not getattr(self._running, "deep", False):
             looked = self._looked(op, args, kwargs)
@@ -141,10 +154,10 @@ class Server:
             return MISS
 
     def _with_tensors(self, op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """The answer to a call with numbers, or 0-dim tensors of the host, made tensors of the device; MISS if none."""
+        """Answer a call after moving its numbers and 0-dim host tensors to the device, or return MISS."""
         if self._aside or self._decisions.of(op, args, kwargs).reason not in (NUMBER, ELSEWHERE):
             return MISS
-        self._running.deep = True  # moving a number is no call of the program
+        self._running.deep = True  # calls that move a number are not the program's and must not be served
         try:
             moved = with_tensors(op, args, kwargs, self._device)
         finally:
@@ -157,75 +170,79 @@ class Server:
     def find(
         self, op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], looked: Looked | None = None
     ) -> Callable[[], Any] | None:
-        """What runs this call on a kernel, or None if it is not served. Both are counted.
+        """Return a function that runs this call on a kernel, or None if it is not served. Both outcomes are counted.
 
-        looked: what `looked_at` says of the call, if it was asked.
+        `looked` is the result of `looked_at` if the caller already has it.
         """
         if self._aside:
             return None
-        found, overload = self._decisions.of(op, args, kwargs), name_of(op)
-        entry, reason = found.entry, found.reason
-        if found.undrawn and _draws(op, args, kwargs):
-            entry, reason = None, found.undrawn
+        decision, overload = self._decisions.of(op, args, kwargs), name_of(op)
+        entry, reason = decision.entry, decision.reason
+        if decision.undrawn and _draws(op, args, kwargs):
+            entry, reason = None, decision.undrawn
         if entry is not None and (reason := self._decisions.objection(op, args, kwargs)):
             entry = None
         if entry is None:
             self._counts.unserved[overload][reason] += 1
             return None
-        self._count(overload, entry.label, found.news)
-        return lambda: self._run(entry, op, args, kwargs, found, looked)
+        self._count(overload, entry.label, decision.news)
+        return lambda: self._run(entry, op, args, kwargs, decision, looked)
 
     @property
     def compiles(self) -> bool:
-        """Whether kernels are compiled for the device, rather than interpreted."""
+        """Return True if kernels are compiled for the device, not interpreted."""
         return self._compiled
 
     def directly(self, op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callable[[], Any] | None:
-        """What answers this call by its kernel's wrapper each time, uncounted; None if it is not served or draws.
+        """Return a function that answers this call by its wrapper each time, uncounted. It may raise Declined.
 
-        It raises Declined.
+        Return None if the call is not served or draws random numbers.
         """
-        found = self._decisions.of(op, args, kwargs)
-        entry = found.entry
+        decision = self._decisions.of(op, args, kwargs)
+        entry = decision.entry
         if entry is None or self._decisions.objection(op, args, kwargs) or (entry.draws and _draws(op, args, kwargs)):
             return None
-        return partial(self._wrapped, entry, op, args, kwargs, found.gpu, None)
+        return partial(self._wrapped, entry, op, args, kwargs, decision.gpu, None)
 
     def _decline(self, op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], why: Declined) -> None:
-        """Count a call as not served. After an early NotImplementedError no such call is asked of the wrapper again."""
-        found, overload, reason = self._decisions.of(op, args, kwargs), name_of(op), DECLINED.format(why.error)
+        """Count a call as not served.
+
+        After an early NotImplementedError, calls with the same key never reach the wrapper again.
+        """
+        decision, overload, reason = self._decisions.of(op, args, kwargs), name_of(op), DECLINED.format(why.error)
         self._counts.unserved[overload][reason] += 1
-        if found.entry is not None:  # another thread may have been told first
+        if decision.entry is not None:  # another thread may have declined it first
             _uncount(self._counts.served, overload)
-            _uncount(self._counts.kernels, found.entry.label)
+            _uncount(self._counts.kernels, decision.entry.label)
             if why.early and isinstance(why.error, NotImplementedError):
                 self._decisions.decline(op, args, kwargs, reason)
 
     @property
     def _aside(self) -> bool:
-        """Whether this thread's calls are none of the program's."""
+        """Return True if this thread's calls are not the program's."""
         return getattr(self._running, "deep", False) or asking()
 
     @property
     def declined(self) -> BaseException | None:
-        """The error by which a wrapper declined a call in this thread, the latest one."""
+        """Return the latest error by which a wrapper declined a call in this thread, or None."""
         return getattr(self._running, "error", None)
 
     def takes_sparse(self, overload: str) -> bool:
-        """Whether it may serve calls with sparse tensors."""
+        """Return True if the server may serve the overload's calls with sparse tensors."""
         entry = self._entry_of(overload)
         return entry is not None and SPARSE in entry.listed & entry.verified
 
     def reason(self, op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
-        """Why such a call is not served; empty if it is, unless its wrapper declines it."""
+        """Return why the call is not served; empty if it is, unless its wrapper declines it."""
         reason = self._decisions.of(op, args, kwargs).reason
         return reason or self._decisions.objection(op, args, kwargs)
 
     def _clear(self) -> None:
-        for kept in (self._ready, self._general, self._watched):
-            kept.clear()
+        """Drop all shortcuts."""
+        for cache_by_key in (self._ready, self._general, self._watched):
+            cache_by_key.clear()
 
-    def _run(  # noqa: PLR0913 - the call, and what was found out about it
+    def _run(  # noqa: PLR0913 - the call, and the decision about it
         self,
         entry: Entry,
         op: OpOverload,
@@ -234,7 +251,7 @@ class Server:
         found: Decision,
         looked: Looked | None,
     ) -> Any:
-        """By the call's shortcut, or by the wrapper, which is watched for a shortcut the first few times."""
+        """Answer by the call's shortcut, or by the wrapper, which is watched for a shortcut the first few times."""
         tried, philox = found.tried, None
         if entry.draws and _draws(op, args, kwargs):
             philox = draw(kwargs.get("generator"), self._device, found.gpu)
@@ -244,29 +261,29 @@ class Server:
         looked = looked or self._looked(op, args, kwargs)
         if looked.key is None:
             return wrapped()
-        own = looked.drawing(philox[0], disguised(philox[1])) if philox else looked
-        ready, answer = self._by_shortcut(looked, own)
+        exact_call = looked.drawing(philox[0], disguised(philox[1])) if philox else looked
+        ready, answer = self._by_shortcut(looked, exact_call)
         if answer is not MISS:
             return answer
-        if ready is not None or own.key in self._ready or len(tried) >= MAX_SHORTCUTS:
+        if ready is not None or exact_call.key in self._ready or len(tried) >= MAX_SHORTCUTS:
             return wrapped()
         notes = Handling()
         answer, shortcut = watched(
             lambda: self._wrapped(entry, op, *noted(args, kwargs, notes), found.gpu, philox), looked.tensors
         )
-        tried.append(own.key)
+        tried.append(exact_call.key)
         if shortcut is not None:
             if written(op):
                 shortcut = replace(shortcut, footprint=footprint_of(op, args, kwargs)[1])
-            ready = self._kept(own, op, found, Watched(shortcut, own.floats, notes), philox)
+            ready = self._kept(exact_call, op, found, Watched(shortcut, exact_call.floats, notes), philox)
         elif philox is None:
-            self._ready[own.key] = None
+            self._ready[exact_call.key] = None
         if ready is not None:
             self._offer(ready, looked)
         return answer
 
     def _looked(self, op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Looked:
-        """What the call is to its shortcuts; without tensors it may be for the device that is the current one."""
+        """Return the call's shortcut keys. Without tensors the current device decides, so its index joins the keys."""
         looked = looked_at(id(op), args, kwargs)
         if looked.tensors or looked.key is None:
             return looked
@@ -274,7 +291,7 @@ class Server:
         return looked._replace(key=(looked.key, index), kind=(looked.kind, index))
 
     def _by_shortcut(self, looked: Looked, own: Looked) -> tuple[_Ready | None, Any]:
-        """The shortcut of such calls, if there is one, and its answer, MISS if it has none. own: with what is drawn."""
+        """Return the matching shortcut, if any, and its result or MISS. `own` includes the generator's state."""
         ready = self._general.get(own.kind) if own.floats else None
         if ready is None or ready.general is None or not ready.general.fits(own.floats):
             ready = self._ready.get(own.key)
@@ -289,8 +306,10 @@ class Server:
     def _kept(
         self, looked: Looked, op: OpOverload, found: Decision, now: Watched, philox: Philox | None
     ) -> _Ready | None:
-        """For later calls like this one, none of which draws the same; with an earlier one perhaps for all that differ
-        in floats."""
+        """Keep the shortcut for later calls, and generalize it to other floats if an earlier call allows that.
+
+        A call that draws random numbers never repeats its counter, so only its general shortcut is kept.
+        """
         ready = None
         if philox is None:
             ready = self._ready[looked.key] = self._prepared(op, found, now.shortcut)
@@ -306,6 +325,7 @@ class Server:
         return ready
 
     def _prepared(self, op: OpOverload, found: Decision, shortcut: Shortcut, of_all: General | None = None) -> _Ready:
+        """Return the shortcut with its native program, if it has one."""
         assert found.entry is not None
         program = self._native.program(op, shortcut, of_all) if self._native else None
         ready = _Ready(shortcut, found.gpu, name_of(op), found.entry.label, found.news, program, of_all)
@@ -314,11 +334,11 @@ class Server:
         return ready
 
     def _offer(self, ready: _Ready, looked: Looked) -> None:
-        """Let later calls like this one be answered natively."""
+        """Let the native module answer later calls like this one."""
         if self._native is not None and ready.program is not None and self._native.wanted():
             self._native.deposit(ready.program, looked)
 
-    def _wrapped(  # noqa: PLR0913 - the call, and what was found out about it
+    def _wrapped(  # noqa: PLR0913 - the call, and the decision about it
         self,
         entry: Entry,
         op: OpOverload,
@@ -327,6 +347,7 @@ class Server:
         index: int | None,
         philox: Philox | None,
     ) -> Any:
+        """Run the wrapper and raise Declined if it failed without a visible write."""
         wrapper = self._wrapper(entry, entry.kernel)
         if self.compiles:
             scratch.allow()
@@ -334,7 +355,7 @@ class Server:
         before = launched()
         try:
             with torch._C._AutoDispatchBelowAutograd(), _surroundings(self._device, index):
-                if entry.draws:  # the wrapper does not see the generator
+                if entry.draws:  # the wrapper gets key and counter in place of the generator
                     wrapper = bound(wrapper, philox or (0, 0))
                     kwargs = {name: None if name == "generator" else value for name, value in kwargs.items()}
                 if entry.plan.direct:
@@ -343,10 +364,10 @@ class Server:
                     call_direct(op, wrapper, args, kwargs, out=args[0])
                     return None
                 copy = self._wrapper(entry, entry.copy) if entry.copy else None
-                warns = not self._asks  # ATen's kernel has warned already
+                warns = not self._asks  # `refuses` ran ATen's kernel, which has already warned
                 return call(entry.plan, bind(op, args, kwargs), wrapper, entry.takes_out, copy, warns=warns)
         except Exception as error:
-            unwritten = entry.plan.written == "out" or not written(op)  # if out= is copied into at the end
+            unwritten = entry.plan.written == "out" or not written(op)  # `out` is written only by a copy at the end
             if launched() == before or (unwritten and isinstance(error, NotImplementedError)):
                 raise Declined(launched() == before) from error
             raise
@@ -354,7 +375,7 @@ class Server:
             self._running.deep = False
 
     def _wrapper(self, entry: Entry, path: Path) -> Callable[..., Any]:
-        """The wrapper of a file of the entry; the library's kernels answer what it calls of the library."""
+        """Return a file's wrapper, whose calls to operators of the library go to the entry's kernel files."""
         callees = entry.calls.get(path, {})
         return serving(
             self._wrapper_of(path, entry.texts.get(path)), {o: self._wrapper(entry, p) for o, p in callees.items()}
@@ -362,8 +383,13 @@ class Server:
 
 
 class _Ready(NamedTuple):
-    """A shortcut, the index of its device, and as what its calls are counted. news: as of their decision. program: the
-    shortcut's, None if it has none. general: where it is for calls with other floats, too."""
+    """A shortcut with its device index and the names under which its calls are counted.
+
+    Attributes:
+        news: Properties on which the kernel was never judged, from the decision.
+        program: The shortcut's native program, or None.
+        general: Conditions on the floats if it serves calls with other floats, or None.
+    """
 
     shortcut: Shortcut
     gpu: int | None
@@ -375,7 +401,7 @@ class _Ready(NamedTuple):
 
 
 def _draws(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    """Return False for a call that draws nothing, of an overload that may: then ATen leaves the generator alone."""
+    """Return False if this call of a drawing overload draws nothing; ATen then leaves the generator unchanged."""
     values = bind(op, args, kwargs)
     trains = values.get("training", values.get("train")) is not False
     shape = getattr(values.get("self"), "shape", values.get("size", ()))
@@ -383,13 +409,17 @@ def _draws(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> boo
 
 
 def _uncount(counter: Counter[str], counted: str) -> None:
+    """Take back one count, and drop a zero entry."""
     counter[counted] -= 1
     if not counter[counted]:
         del counter[counted]
 
 
 def _surroundings(device: str, index: int | None) -> AbstractContextManager[Any]:
-    """Launches go to the current GPU, so the arguments' has to be it; NumPy, which interprets, warns of infinities."""
+    """Return the context for launches: the tensors' GPU is current, and on `sim` NumPy does not warn of infinities.
+
+    Launches go to the current GPU. Triton's interpreter computes with NumPy.
+    """
     if device == "cpu":
         import numpy as np
 

@@ -1,10 +1,10 @@
-"""Shortcuts: calls that differ in nothing but contents launch the same kernels with other pointers.
+"""Shortcuts: launch the same kernels with other pointers for calls that differ only in tensor contents.
 
-The first such call runs its wrapper and is watched: what it allocates, what it launches, what it returns. Later ones
-allocate and launch likewise, without the wrapper's Python and without Triton's own way to a launch, which looks every
-argument up again (triton/runtime/jit.py, JITFunction.run). A call that reads contents, computes with ATen, tunes itself
-or mixes up what it is given has no shortcut; neither has one whose backend specialises kernels by more of a tensor than
-the alignment of its pointer.
+The first such call runs its wrapper and is watched: its allocations, its launches and its result. Later calls allocate
+and launch likewise. They skip the wrapper's Python and Triton's own launch path, which looks up every argument again
+(triton/runtime/jit.py, JITFunction.run). A call has no shortcut if it reads contents, computes with ATen, autotunes, or
+aliases its arguments in a way that one run does not determine. There are also none if the backend specializes kernels
+by more than the pointer's alignment.
 """
 
 from __future__ import annotations
@@ -19,20 +19,25 @@ import torch
 from enable.serve.overlap import Footprint
 from traces.call_keys import read_call
 
-MISS = object()  # a shortcut's answer to a call that it does not fit
-ALIGNMENT = 16  # bytes; Triton compiles kernels for pointers that are multiples of it, and others for the others
-STREAM, FUNCTION, HOOKS, ARGUMENTS = 3, 4, (7, 8), 9  # places among the arguments of a compiled kernel's launcher
-TRIED = ("3.6", "3.9")  # versions of Triton in which these are the places; with others no call has a shortcut
+MISS = object()  # a shortcut's answer if it does not fit the call
+ALIGNMENT = 16  # bytes; Triton compiles separate kernels for pointers that are multiples of it
+STREAM, FUNCTION, HOOKS, ARGUMENTS = 3, 4, (7, 8), 9  # positions among the arguments of a compiled kernel's launcher
+TRIED = ("3.6", "3.9")  # Triton versions with these positions; other versions get no shortcuts
 
-# Whose pointer goes there, and how many bytes from it; of a tuple its elements' by number. Floats have numbers from the
-# end: that of the last is -1.
+# (tensor number, byte offset) for a pointer; for a tuple, a list of (element number, place). Floats have negative
+# numbers: the last one is -1.
 Place: TypeAlias = tuple[int, int] | list[Any]
 
 
 class Looked(NamedTuple):
-    """key: of all that the launches of a call depend on but for pointers, None if there is none. kind: the same of all
-    calls that differ in nothing but floats. tensors: in their order, of a sparse one its indices and values. floats: in
-    theirs."""
+    """The keys and contents of a call.
+
+    Attributes:
+        key: Everything that determines the call's launches except pointers; None if the call has no key.
+        kind: The same for all calls that differ only in floats.
+        tensors: Tensors in order; a sparse tensor contributes its indices and values.
+        floats: Floats in order.
+    """
 
     key: Hashable
     kind: Hashable
@@ -40,15 +45,15 @@ class Looked(NamedTuple):
     floats: tuple[float, ...]
 
     def drawing(self, seed: int, number: int) -> Looked:
-        """The same of a call that draws: `number` is of no other call with this seed, and counts as its last float."""
+        """Return the call with random state; `number` is unique for this seed and counts as the last float."""
         return self._replace(key=(self.key, seed, number), kind=(self.kind, seed), floats=(*self.floats, number))
 
 
 def looked_at(op: int, args: Iterable[Any], kwargs: Mapping[str, Any]) -> Looked:
-    """What a call is to its shortcuts.
+    """Return a call's keys, tensors and floats.
 
-    op: identifies the overload. Keys are equal for no calls that differ in it, in what tensors are, in which of them
-    are the same object, or in another argument.
+    Equal keys imply the same overload `op`, equal tensor properties, the same object identities among the tensors, and
+    equal other arguments.
     """
     head = op, torch.get_default_dtype()
     kind, tensors, values, exact = read_call(args, kwargs, *head)
@@ -58,12 +63,12 @@ def looked_at(op: int, args: Iterable[Any], kwargs: Mapping[str, Any]) -> Looked
     floats = tuple(values)
     if not exact:
         return Looked(None, None, tensors, ())
-    # -0.0 equals 0.0
+    # -0.0 equals 0.0, so zeros are keyed by their text
     return Looked((kind, *[f or str(f) for f in floats]) if floats else kind, kind, tensors, floats)
 
 
 def _in_parts(value: Any) -> Any:
-    """Return a value with the strided tensors that hold its contents in place of each COO tensor."""
+    """Return a value with each COO tensor replaced by the strided tensors that hold its contents."""
     if isinstance(value, list | tuple):
         return type(value)(map(_in_parts, value))
     if type(value) in (torch.Tensor, torch.nn.Parameter) and value.layout is torch.sparse_coo:
@@ -73,9 +78,14 @@ def _in_parts(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class KernelLaunch:
-    """kernel: as Triton compiled it. run: its launcher. arguments: all of that, but for the stream and pointers.
+    """One launch of a compiled kernel.
 
-    places: where a pointer goes, whose, and how many bytes from it. tuples: arguments that are tuples with such.
+    Attributes:
+        kernel: The kernel as Triton compiled it.
+        run: Its launcher.
+        arguments: The launcher's arguments, with None for the stream and for tensors.
+        places: For each pointer: argument position, tensor number, byte offset.
+        tuples: Positions of tuple arguments that contain pointers, with the places inside.
     """
 
     kernel: Any
@@ -87,10 +97,17 @@ class KernelLaunch:
 
 @dataclass(frozen=True)
 class Shortcut:
-    """aligned: whether the pointer of each given tensor is a multiple of `ALIGNMENT`. hooks: Triton's, of launches.
-    made: size, strides and dtype of each tensor to allocate. empty: allocates one on the current device. result: with
-    numbers for tensors, of the given ones and then the made ones. apart: given tensors that are parts of one, and how
-    many bytes the second is from the first. footprint: that of the given tensors, if the call writes to any.
+    """The allocations and launches that answer a call.
+
+    Attributes:
+        aligned: For each given tensor, True if its pointer is a multiple of `ALIGNMENT`.
+        hooks: Triton's launch hooks.
+        made: Size, strides and dtype of each tensor to allocate.
+        empty: Allocates such a tensor on the current device.
+        launches: Launches in order.
+        result: The result with numbers for tensors; the given tensors come first, then the allocated ones.
+        apart: Pairs of given tensors in one storage, with the bytes from the first to the second.
+        footprint: Footprint of the given tensors if the call writes to any.
     """
 
     aligned: list[bool]
@@ -103,8 +120,10 @@ class Shortcut:
     footprint: Footprint | None = None
 
     def run(self, tensors: list[torch.Tensor], index: int | None, floats: tuple[float, ...] = ()) -> Any:
-        """The call's answer for these tensors on this device, or MISS, with nothing done. floats: of a call whose
-        shortcut takes them."""
+        """Return the result for these tensors on this device, or MISS with nothing done.
+
+        `floats` are the call's floats if the shortcut takes them.
+        """
         if index is not None and index != torch.accelerator.current_device_index():
             with torch.accelerator.device_index(index):
                 return self.run(tensors, index, floats)
@@ -117,7 +136,7 @@ class Shortcut:
             return MISS
         for hook in self.hooks:
             if hook.calls:
-                return MISS  # a profiler wants to know the arguments of each launch
+                return MISS  # a profiler expects the launch arguments
         made = [self.empty(*properties) for properties in self.made]
         pointers += [t.data_ptr() for t in made]
         pointers += floats
@@ -134,20 +153,21 @@ class Shortcut:
 
 
 def _filled(values: tuple[Any, ...], places: list[Any], pointers: list[Any]) -> tuple[Any, ...]:
+    """Return a tuple argument with pointers filled in."""
     filled = list(values)
     for i, place in places:
-        own = type(place) is tuple
-        filled[i] = pointers[place[0]] + place[1] if own else _filled(values[i], place, pointers)
+        is_pointer = type(place) is tuple
+        filled[i] = pointers[place[0]] + place[1] if is_pointer else _filled(values[i], place, pointers)
     return tuple(filled)
 
 
 class Numbered(int):
-    """In a result: the number of a tensor, first of the given ones, then of the made ones."""
+    """In a result: a tensor's number, counted over the given tensors and then the allocated ones."""
 
 
 @dataclass(frozen=True)
 class View:
-    """In a result: a view of a tensor with this number. offset: from its first element, in elements."""
+    """In a result: a view of the tensor with this number. `offset` counts elements from the tensor's first element."""
 
     number: int
     size: tuple[int, ...]
@@ -157,7 +177,7 @@ class View:
 
 @dataclass(frozen=True)
 class SparseParts:
-    """In a result: a sparse tensor. indices, values: Numbered or View."""
+    """In a result: a sparse tensor. `indices` and `values` are Numbered or View."""
 
     indices: Any
     values: Any
@@ -166,11 +186,12 @@ class SparseParts:
 
 
 def _result(wanted: Any, given: list[torch.Tensor], made: list[torch.Tensor]) -> Any:
+    """Return the result with tensors in place of their numbers."""
     if type(wanted) is Numbered:
         return given[wanted] if wanted < len(given) else made[wanted - len(given)]
     if type(wanted) is View:
-        of = given[wanted.number] if wanted.number < len(given) else made[wanted.number - len(given)]
-        return of.as_strided(wanted.size, wanted.stride, of.storage_offset() + wanted.offset)
+        base = given[wanted.number] if wanted.number < len(given) else made[wanted.number - len(given)]
+        return base.as_strided(wanted.size, wanted.stride, base.storage_offset() + wanted.offset)
     if type(wanted) is SparseParts:
         indices, values = (_result(part, given, made) for part in (wanted.indices, wanted.values))
         return torch.sparse_coo_tensor(
@@ -183,14 +204,17 @@ def _result(wanted: Any, given: list[torch.Tensor], made: list[torch.Tensor]) ->
 
 @cache
 def allocator(device: str) -> Callable[[tuple[int, ...], tuple[int, ...], torch.dtype], torch.Tensor]:
-    """Allocates on the current device of this type; past the dispatcher where PyTorch has that for its own compiler."""
+    """Return a function that allocates on the current device of this type.
+
+    It bypasses the dispatcher if PyTorch provides such a function for its own compiler.
+    """
     quick = getattr(torch._C._dynamo.guards, f"_empty_strided_{device}", None)
     return quick or (lambda size, stride, dtype: torch.empty_strided(size, stride, dtype=dtype, device=device))
 
 
 @cache
 def _streams() -> Callable[[int | None], Any]:
-    """Tells the current stream of a device, by default of the current one."""
+    """Return a function that maps a device index to its current stream; None means the current device."""
     from triton.runtime import driver
 
     stream, device = driver.active.get_current_stream, driver.active.get_current_device

@@ -1,4 +1,4 @@
-"""Calls as they are watched for a shortcut: what they allocate, launch and return."""
+"""Watch a call and record its allocations, launches and result as a shortcut."""
 
 from __future__ import annotations
 
@@ -30,16 +30,20 @@ from enable.serve.shortcuts import (
 from traces.lazy_bits import lazy_bits
 from traces.overloads import moves_data, name_of, written
 
-Place: TypeAlias = tuple[int, int] | list[Any]  # whose pointer and bytes from it; of a tuple its elements' by number
-_TRITON = ("triton.language.", "triton.runtime.", "triton.experimental.gluon.")  # whose types a kernel may be given
-_PATCHED = threading.RLock()  # a wrapper may call what another registration serves
+Place: TypeAlias = tuple[int, int] | list[Any]  # (tensor number, byte offset), or a list of (element number, place)
+_TRITON = (
+    "triton.language.",
+    "triton.runtime.",
+    "triton.experimental.gluon.",
+)  # modules whose types a kernel may receive
+_PATCHED = threading.RLock()  # reentrant: a wrapper may call an operator that another registration serves
 
 
 def watched(call: Callable[[], Any], tensors: list[torch.Tensor], many: bool = False) -> tuple[Any, Shortcut | None]:
-    """The answer of a call with these tensors, and its shortcut if it has one.
+    """Run a call with these tensors; return its result and its shortcut, or None if it has none.
 
-    many: it stands for many calls, which may return parts of what they are given or make, and be given parts of one
-    tensor; a shortcut tells how far these are apart.
+    If `many` is set, the shortcut stands for many calls. They may return parts of tensors that they receive or
+    allocate, and receive parts of one tensor. The shortcut then records the distances between these parts.
     """
     if not triton_is(TRIED):
         return call(), None
@@ -56,18 +60,21 @@ def watched(call: Callable[[], Any], tensors: list[torch.Tensor], many: bool = F
 
 
 class _Unclear(Exception):
-    """What a later call does cannot be told from this one."""
+    """Raised if this run does not determine the launches of a later call."""
 
 
 class _Follower:
+    """Converts recorded launches to a shortcut by tracing each pointer to a given or an allocated tensor."""
+
     def __init__(self, given: list[torch.Tensor], many: bool) -> None:
         self._given, self._many = given, many
         self._storages = [_storage(t) for t in given]
-        self._fresh: dict[int, int] = {}  # number of each storage that was made
-        self._made: list[torch.Tensor] = []  # a tensor of each, which keeps it
-        self._dtypes: dict[int, torch.dtype] = {}  # of what is returned in parts, by number
+        self._fresh: dict[int, int] = {}  # number by allocated storage
+        self._made: list[torch.Tensor] = []  # one tensor per allocated storage, which keeps it alive
+        self._dtypes: dict[int, torch.dtype] = {}  # dtype of each allocation that is returned in parts, by number
 
     def shortcut(self, noted: Sequence[tuple[Any, tuple[Any, ...]]], result: Any) -> Shortcut:
+        """Return the shortcut. Raise _Unclear if the run does not determine one."""
         aligned = [t.data_ptr() % ALIGNMENT == 0 for t in self._given]
         wanted = self._wanted(result)
         launches = tuple(self._launch(kernel, arguments) for kernel, arguments in noted)
@@ -86,50 +93,53 @@ class _Follower:
         return Shortcut(aligned, unlike, made, empty, launches, wanted, self._apart())
 
     def _apart(self) -> tuple[tuple[int, int, int], ...]:
-        """Of given tensors that are parts of one: the first, another, and how many bytes this is from it."""
+        """Return pairs of given tensors that share a storage: the first, another, and the bytes between them."""
         first: dict[int, int] = {}
         pairs = [(first.setdefault(storage, i), i) for i, storage in enumerate(self._storages)] if self._many else []
         return tuple((a, b, self._given[b].data_ptr() - self._given[a].data_ptr()) for a, b in pairs if a != b)
 
     def _launch(self, kernel: Any, arguments: tuple[Any, ...]) -> KernelLaunch:
+        """Return a launch with its pointers replaced by places."""
         places = [(i, self._place(value)) for i, value in enumerate(arguments) if i >= ARGUMENTS]
         unfilled = [_without_tensors(value) for value in arguments]
         unfilled[STREAM] = None
-        own = tuple((i, *place) for i, place in places if isinstance(place, tuple))
+        pointer_places = tuple((i, *place) for i, place in places if isinstance(place, tuple))
         return KernelLaunch(
             kernel,
             launcher(kernel),
             tuple(unfilled),
-            own,
+            pointer_places,
             tuple((i, place) for i, place in places if isinstance(place, list)),
         )
 
     def _place(self, value: Any) -> Place | None:
+        """Return the place of a pointer, or the places inside a tuple; None for a plain value."""
         if isinstance(value, torch.Tensor):
             return self._pointer(value)
         if isinstance(value, tuple):
-            found = [(i, self._place(item)) for i, item in enumerate(value)]
-            return [(i, place) for i, place in found if place is not None] or None
+            element_places = [(i, self._place(item)) for i, item in enumerate(value)]
+            return [(i, place) for i, place in element_places if place is not None] or None
         known = isinstance(value, int | float | str | torch.dtype | None)
         if not known and not type(value).__module__.startswith(_TRITON):
             raise _Unclear
         return None
 
     def _pointer(self, t: torch.Tensor) -> tuple[int, int]:
-        """Which tensor's pointer this one's is made of, and how."""
+        """Return the tensor number and byte offset from which this tensor's pointer follows."""
         mates = {id(g): i for i, (g, s) in enumerate(zip(self._given, self._storages, strict=True)) if s == _storage(t)}
         if id(t) in mates:
             return mates[id(t)], 0
         if len(mates) > 1 and not self._many:
-            raise _Unclear  # of which it is a part, this time
+            raise _Unclear  # it may be a part of any of them
         if not t.numel() and t.untyped_storage().nbytes():
-            raise _Unclear  # it has no pointer
+            raise _Unclear  # an empty tensor has no pointer
         if mates:
             number = next(iter(mates.values()))
             return number, t.data_ptr() - self._given[number].data_ptr()
         return len(self._given) + self._number(t), t.data_ptr() - t.untyped_storage().data_ptr()
 
     def _number(self, t: torch.Tensor) -> int:
+        """Return the number of an allocated storage, in order of first use."""
         storage = _storage(t)
         if storage not in self._fresh:
             self._fresh[storage] = len(self._made)
@@ -137,13 +147,14 @@ class _Follower:
         return self._fresh[storage]
 
     def _wanted(self, value: Any) -> Any:
+        """Return the result with numbers or views for tensors."""
         if isinstance(value, torch.Tensor) and value.layout is torch.sparse_coo:
             indices, values = self._part(value._indices()), self._part(value._values())
             if type(indices) is type(values) is View:
-                raise _Unclear  # perhaps an argument itself
+                raise _Unclear  # it may be an argument itself
             return SparseParts(indices, values, tuple(value.shape), value.is_coalesced())
         if isinstance(value, torch.Tensor) and lazy_bits(value) and not any(value is given for given in self._given):
-            raise _Unclear  # memory alone does not say what its values are
+            raise _Unclear  # its values depend on conj or neg bits, too
         if isinstance(value, torch.Tensor) and self._many:
             return self._view(value)
         if isinstance(value, torch.Tensor):
@@ -155,7 +166,7 @@ class _Follower:
         return value
 
     def _view(self, t: torch.Tensor) -> Numbered | View:
-        """What many calls return: what they were given, or a part of that or of what they make."""
+        """Return a result of many calls: a given tensor, or a part of a given or allocated one."""
         for i, given in enumerate(self._given):
             if given is t:
                 return Numbered(i)
@@ -172,7 +183,7 @@ class _Follower:
         return View(number, size, t.stride(), offset - int(given.storage_offset()))
 
     def _part(self, t: torch.Tensor) -> Numbered | View:
-        """Indices or values of a sparse result."""
+        """Return the indices or values of a sparse result."""
         if _storage(t) not in self._storages:
             return Numbered(len(self._given) + self._number(t))
         number, _ = self._pointer(t)
@@ -180,12 +191,14 @@ class _Follower:
         return View(number, tuple(t.shape), t.stride(), offset)
 
     def _identical(self, value: torch.Tensor) -> int:
+        """Return the number of the given tensor that is this object."""
         for i, given in enumerate(self._given):
             if given is value:
                 return i
-        raise _Unclear  # a view of an argument
+        raise _Unclear  # it is a view of an argument
 
     def _allocation(self, t: torch.Tensor, number: int, returned: bool) -> tuple[Any, ...]:
+        """Return size, strides and dtype of an allocation; memory that is not returned is allocated as bytes."""
         size = t.untyped_storage().nbytes()
         if dtype := self._dtypes.get(number):
             return (size // dtype.itemsize,), (1,), dtype
@@ -198,6 +211,7 @@ class _Follower:
 
 
 def _numbers(wanted: Any) -> Iterator[int]:
+    """Yield the numbers of all tensors in a result."""
     if type(wanted) is Numbered:
         yield wanted
     elif type(wanted) is View:
@@ -210,19 +224,25 @@ def _numbers(wanted: Any) -> Iterator[int]:
 
 
 def _without_tensors(value: Any) -> Any:
+    """Return a launch argument with None for tensors."""
     if isinstance(value, torch.Tensor):
         return None
     return tuple(map(_without_tensors, value)) if type(value) is tuple else value
 
 
 def _storage(t: torch.Tensor) -> int:
+    """Return the identity of a strided tensor's storage."""
     if t.layout is not torch.strided:
         raise _Unclear
     return int(t.untyped_storage()._cdata)
 
 
 class _Watch(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """more: whether ATen did anything but allocate and view, or launches were for tuning."""
+    """Watches the ATen calls of a wrapper.
+
+    Attributes:
+        more: True if ATen did more than allocate and make views, or if a launch was part of autotuning.
+    """
 
     more = False
 
@@ -230,7 +250,7 @@ class _Watch(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self, func: OpOverload, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         if torch._C._dispatch_has_kernel_for_dispatch_key(name_of(func), "CompositeImplicitAutograd"):
-            with self:  # below autograd these come here whole, such as broadcast_tensors
+            with self:  # below autograd, composites such as broadcast_tensors arrive undecomposed
                 return func.decompose(*args, **(kwargs or {}))
         if moves_data(func) or written(func):
             self.more = True
@@ -239,23 +259,23 @@ class _Watch(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 @contextmanager
 def _noting(noted: list[tuple[Any, tuple[Any, ...]]], watch: _Watch) -> Iterator[None]:
-    """Note this thread's launches: of which kernel, and with what. Triton is given plain floats."""
+    """Record this thread's launches as (kernel, arguments). Triton receives plain floats."""
     from triton.compiler import CompiledKernel
     from triton.runtime.autotuner import Autotuner
     from triton.runtime.jit import JITFunction
 
-    own, tuned, thread = CompiledKernel.run, Autotuner.run, threading.get_ident()
-    begun = JITFunction.run
+    compiled_run, autotuner_run, thread = CompiledKernel.run, Autotuner.run, threading.get_ident()
+    jit_run = JITFunction.run
 
     def begin(function: Any, *args: Any, **kwargs: Any) -> Any:
-        return begun(function, *map(plain, args), **{name: plain(value) for name, value in kwargs.items()})
+        return jit_run(function, *map(plain, args), **{name: plain(value) for name, value in kwargs.items()})
 
     def tune(tuner: Any, *args: Any, **kwargs: Any) -> Any:
         watch.more = True
-        return tuned(tuner, *args, **kwargs)
+        return autotuner_run(tuner, *args, **kwargs)
 
     def run(kernel: Any) -> Callable[..., None]:
-        launch = own.__get__(kernel)
+        launch = compiled_run.__get__(kernel)
 
         def noting(*given: Any) -> None:
             arguments = plain(given)
@@ -270,10 +290,11 @@ def _noting(noted: list[tuple[Any, tuple[Any, ...]]], watch: _Watch) -> Iterator
         try:
             yield
         finally:
-            CompiledKernel.run, Autotuner.run, JITFunction.run = own, tuned, begun
+            CompiledKernel.run, Autotuner.run, JITFunction.run = compiled_run, autotuner_run, jit_run
 
 
 def _specialises_by_alignment() -> bool:
+    """Return True if the backend specializes kernels by nothing but the pointer's alignment."""
     from triton.backends.compiler import BaseBackend
     from triton.compiler import make_backend
     from triton.runtime import driver

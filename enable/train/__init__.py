@@ -1,1 +1,1 @@
-"""Training on a device that has the library's kernels, beside PyTorch's own."""
+"""Train on a device with the library's kernels, and compare with PyTorch's own kernels."""

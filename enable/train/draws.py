@@ -1,7 +1,8 @@
-"""The random numbers of one training, taken down and given to another.
+"""Record the random numbers of one training run and replay them in another.
 
-The CPU cannot draw what a GPU does: its generator is another, and so are the operators that its models come down to.
-What each call of the one training drew is therefore kept, and the n-th call of the other that draws is given it.
+The CPU cannot draw a GPU's random numbers: its generator differs, and its models decompose into other operators. So
+each drawing call's numbers are recorded in the first training. In the second, the n-th drawing call receives the n-th
+record.
 """
 
 from __future__ import annotations
@@ -22,24 +23,29 @@ from traces.facts import tagged
 from traces.overloads import base_name, bind, kind, name_of, written
 from verify.cases.philox import kept
 
-Around: TypeAlias = Callable[[], AbstractContextManager[Any]]  # makes the context of a step
-Drawing: TypeAlias = Callable[[], AbstractContextManager[Around]]  # makes that of a training
+Around: TypeAlias = Callable[[], AbstractContextManager[Any]]  # returns the context for one step
+Drawing: TypeAlias = Callable[[], AbstractContextManager[Around]]  # returns the context for one training run
 _MASKED = tagged("dropped")
 _NUMBERS = tagged("drawn")
 
 
 class Incomparable(Exception):
-    """The one training is no reference for the other: why, in a line."""
+    """Raised if one training cannot serve as a reference for the other; the message is one line."""
 
 
 def shared(around: Around) -> Drawing:
-    """Of a device that draws as the CPU does in the same contexts."""
+    """Return the `Drawing` for a device that draws the same numbers as the CPU in the same contexts."""
     return lambda: nullcontext(around)
 
 
 @dataclass(frozen=True)
 class _Draw:
-    """operator: without the marks of its variants. values: on the CPU, of every result; of dropout the mask alone."""
+    """The random numbers of one call.
+
+    Attributes:
+        operator: Operator name without the marks of in-place and `_like` variants.
+        values: The results on the CPU; for dropout only the mask.
+    """
 
     operator: str
     values: tuple[Tensor, ...]
@@ -47,21 +53,30 @@ class _Draw:
 
 @dataclass
 class Draws:
-    """What a training drew, call by call. unseen: overloads that drew what their results do not show, and how often."""
+    """The random numbers of a training run, call by call.
+
+    Attributes:
+        taken: One record per drawing call, in order.
+        unseen: Number of calls, by overload, whose results do not reveal the numbers that they drew.
+    """
 
     taken: list[_Draw] = field(default_factory=list)
     unseen: Counter[str] = field(default_factory=Counter)
 
     def recording(self, served: Mapping[str, int]) -> AbstractContextManager[Any]:
-        """A context in which calls are taken down. served: how many calls of each overload the library has answered,
-        up to now: attention's masks follow from its results where it did."""
+        """Return a context that records calls.
+
+        `served` counts the calls of each overload that the library has answered so far. If it answered an attention
+        call, the dropout mask follows from the call's results.
+        """
         return _Recording(self, served)
 
     @contextmanager
     def replayed(self) -> Iterator[Around]:
-        """For one training on the CPU: makes contexts in which its calls draw these numbers, in their order.
+        """Yield a function that makes contexts for one training on the CPU, whose calls draw these numbers in order.
 
-        Raises Incomparable where the two do not draw alike, and at the end if the CPU has drawn less.
+        Raises:
+            Incomparable: The two runs draw differently, or the CPU has drawn less at the end.
         """
         if self.unseen:
             raise Incomparable(f"what {', '.join(sorted(self.unseen))} drew cannot be seen in its results")
@@ -72,6 +87,8 @@ class Draws:
 
 
 class _Recording(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Records the numbers that each call draws."""
+
     def __init__(self, draws: Draws, served: Mapping[str, int]) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self._draws, self._served = draws, served
@@ -92,6 +109,8 @@ class _Recording(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 
 class _Replaying(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Overwrites the numbers that each call draws with recorded ones."""
+
     def __init__(self, draws: Iterator[_Draw]) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.draws = draws
@@ -107,14 +126,14 @@ class _Replaying(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return result
 
     def _overwrite(self, op: OpOverload, arguments: Mapping[str, Any], result: Any) -> None:
-        """Put the next numbers in the place of those that the call drew."""
-        operator, own = _operator(op), _results(op, arguments, result)
+        """Replace the numbers that the call drew by the next recorded ones."""
+        operator, results = _operator(op), _results(op, arguments, result)
         draw = next(self.draws, None)
         if draw is None:
             raise Incomparable(f"the CPU draws with {operator} once more than the device")
-        alike = operator == draw.operator or {operator, draw.operator} <= _MASKED
-        targets = own[1:] if operator == "native_dropout" else own
-        if not alike or [t.shape for t in targets] != [v.shape for v in draw.values]:
+        is_same_kind = operator == draw.operator or {operator, draw.operator} <= _MASKED
+        targets = results[1:] if operator == "native_dropout" else results
+        if not is_same_kind or [t.shape for t in targets] != [v.shape for v in draw.values]:
             raise Incomparable(
                 f"the CPU draws with {operator} {_sizes(targets)} where the device does with {draw.operator}"
                 f" {_sizes(draw.values)}"
@@ -122,27 +141,32 @@ class _Replaying(TorchDispatchMode):  # type: ignore[no-untyped-call]
         for target, value in zip(targets, draw.values, strict=True):
             target.copy_(value)
         if operator == "native_dropout":
-            own[0].copy_(arguments["input"] * draw.values[0] / (1 - arguments["p"]))
+            results[0].copy_(arguments["input"] * draw.values[0] / (1 - arguments["p"]))
 
 
 def _draws(op: OpOverload, arguments: Mapping[str, Any]) -> bool:
-    """Backward overloads drop what forward ones have drawn."""
+    """Return True if the call draws random numbers; a backward overload reuses the forward's mask."""
     if kind(op, arguments) != "random" or base_name(op).endswith("_backward"):
         return False
     return not (base_name(op) == "native_dropout" and (arguments["train"] is False or not 0 < arguments["p"] < 1))
 
 
 def _operator(op: OpOverload) -> str:
+    """Return the operator's name without the marks of in-place and `_like` variants."""
     return base_name(op).removesuffix("_").removesuffix("_like")
 
 
 def _results(op: OpOverload, arguments: Mapping[str, Any], result: Any) -> list[Tensor]:
+    """Return the tensors that the call wrote, or else its result tensors."""
     names = written(op)
     return [arguments[name] for name in names] if names else [v for v in tree_leaves(result) if isinstance(v, Tensor)]
 
 
 def _drawn(op: OpOverload, arguments: Mapping[str, Any], result: Any, ours: bool) -> _Draw | None:
-    """What a call drew; None if its results do not show it. ours: the library's kernel has answered it."""
+    """Return the numbers that a call drew, or None if its results do not reveal them.
+
+    `ours` is True if the library's kernel answered the call.
+    """
     operator = _operator(op)
     if operator == "native_dropout":
         return _Draw(operator, (result[1].cpu(),))
@@ -154,7 +178,10 @@ def _drawn(op: OpOverload, arguments: Mapping[str, Any], result: Any, ours: bool
 
 
 def _attention_mask(op: OpOverload, arguments: Mapping[str, Any], result: Any) -> Tensor:
-    """Which of the scores, [batch, heads, rows, columns], a fused attention of the library's has kept."""
+    """Return the dropout mask [batch, heads, rows, columns] of a fused attention kernel in the library.
+
+    The mask is recomputed from the Philox key and counter among the results.
+    """
     query, key = arguments["query"], arguments["key"]
     shape = (*query.shape[:-1], key.shape[-2])
     named = {r.name: value for r, value in zip(op._schema.returns, result, strict=True)}
@@ -165,4 +192,5 @@ def _attention_mask(op: OpOverload, arguments: Mapping[str, Any], result: Any) -
 
 
 def _sizes(tensors: Any) -> str:
+    """Return the shapes as text."""
     return ", ".join(str(list(t.shape)) for t in tensors)

@@ -1,4 +1,4 @@
-"""Training with a model's forward and loss compiled, so that subgraphs are served by one kernel each."""
+"""Train with a model's forward and loss compiled, so that one kernel serves each fused subgraph."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Prepare = Callable[[CaptureTarget], None]
 
 
 def fusing(**options: Any) -> Prepare:
-    """What compiles the model and the loss of a target. options: of the backend."""
+    """Return a function that compiles a target's model and loss; `options` go to the backend."""
 
     def prepare(target: CaptureTarget) -> None:
         torch._dynamo.reset()
@@ -33,18 +33,18 @@ def fusing(**options: Any) -> Prepare:
 
 
 def substituted() -> list[Substitution]:
-    """What became of the subgraphs of the graphs that the latest training has had."""
+    """Return the outcome for each subgraph in the latest training's graphs."""
     return backend.substitutions()
 
 
 def compiled_counts() -> Counter[str]:
-    """Calls that kernels served in compiled graphs, by overload; not those of stretches, which are programs."""
+    """Return the calls that kernels served in compiled graphs, by overload, without those inside native programs."""
     servers = {id(graph.server): graph.server for graph in backend.graphs}
     return sum((server.counts.served for server in servers.values()), Counter[str]())
 
 
 def rows(found: list[Substitution]) -> list[dict[str, Any]]:
-    """A row of a table for each subgraph, those of a graph beside each other."""
+    """Return a table row for each subgraph, grouped by graph."""
     return [
         {
             "subgraph": s.overload or "none",

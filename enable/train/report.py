@@ -1,4 +1,4 @@
-"""`enable run`: trains, and tells step by step and at the end what happened."""
+"""Implement `enable run`: train, print a line per step and a summary at the end."""
 
 from __future__ import annotations
 
@@ -35,15 +35,22 @@ from traces.facts import tagged
 from traces.overloads import bind, kind, name_of
 
 DEVICES = ("sim", "cuda", "xpu")
-_INTERPRETED = ("sim", "cpu")  # where kernels run in Triton's interpreter; cpu is for fused training alone
-COUNTED = 3  # steps on a GPU in which every call is looked at; this takes as long as the step itself
+_INTERPRETED = ("sim", "cpu")  # devices on which Triton's interpreter runs kernels; cpu is only for fused training
+COUNTED = 3  # steps on a GPU in which every call is counted; counting takes as long as the step itself
 
 
 @dataclass(frozen=True)
 class Choice:
-    """How to run. fallback: `cpu`, on sim, or None. unverified: whether kernels without verdicts serve. only_judged:
-    whether they serve no call unlike all that they were judged on. fused: whether the model is compiled, and its
-    subgraphs served by one kernel each."""
+    """The options of a run.
+
+    Attributes:
+        device: One of `DEVICES`, or cpu with `fused`.
+        compare: Also train on the CPU and compare.
+        fallback: `cpu` on sim, or None.
+        unverified: Let kernels without verdicts serve.
+        only_judged: Refuse calls of kinds on which the kernel was never judged.
+        fused: Compile the model and serve each fused subgraph by one kernel.
+    """
 
     device: str
     compare: bool = False
@@ -53,7 +60,7 @@ class Choice:
     fused: bool = False
 
     def __post_init__(self) -> None:
-        """Raises UserError."""
+        """Raise UserError for options that contradict each other."""
         if self.fused and self.device in ("sim", "xpu"):
             raise UserError(
                 f"--fused on {self.device}: torch.compile makes graphs for cuda and cpu; choose one of them"
@@ -74,10 +81,21 @@ class Choice:
 
 @dataclass
 class TrainingReport:
-    """What a run came to. comparison: with the CPU, None unless asked for. incomparable: why there is none although it
-    was asked for. native: losses of PyTorch's own kernels on the same GPU, and time: of steps there, likewise.
-    settings: PyTorch's own for products of float32 there, which a comparison sets aside. stopped: why it ended early,
-    in a line. fusions: what became of the subgraphs of a compiled model.
+    """The outcome of a run.
+
+    Attributes:
+        recipe: The training.
+        choice: The options.
+        comparison: Comparison with the CPU; None unless requested.
+        native: Losses with PyTorch's own kernels on the same GPU, for a comparison.
+        time: Step times on that GPU, likewise.
+        settings: PyTorch's precision settings for float32 products there. A comparison overrides them.
+        incomparable: Why a requested comparison is missing.
+        steps: Steps that ended.
+        served: Calls that kernels served, by overload.
+        fallbacks: Calls that another implementation served, by overload.
+        stopped: Why the run ended early, in one line.
+        fusions: Outcome for each subgraph in a compiled model.
     """
 
     recipe: Recipe
@@ -95,26 +113,27 @@ class TrainingReport:
 
     @property
     def differing(self) -> list[int]:
-        """Indices of the steps that are farther from the CPU's than rounding explains."""
+        """Return the indices of steps that differ from the CPU's by more than rounding explains."""
         if self.comparison is None:
             return []
         return [i for i, step in enumerate(self.steps) if not self.comparison.agrees(i, step)]
 
     @property
     def passed(self) -> bool:
+        """Return True if the run completed and no step differs."""
         return not self.stopped and not self.differing
 
     def curves(self) -> dict[str, list[float]]:
-        """Losses by whose they are."""
-        found = {f"the library's kernels on {self.choice.device}": [step.loss for step in self.steps]}
+        """Return the losses by implementation."""
+        losses = {f"the library's kernels on {self.choice.device}": [step.loss for step in self.steps]}
         if self.native:
-            found[f"PyTorch's own on {self.choice.device}"] = self.native
+            losses[f"PyTorch's own on {self.choice.device}"] = self.native
         if self.comparison is not None:
-            found["PyTorch's own on the CPU"] = self.comparison.loss
-        return found
+            losses["PyTorch's own on the CPU"] = self.comparison.loss
+        return losses
 
     def as_json(self) -> dict[str, Any]:
-        """What `enable run --json` prints."""
+        """Return the object that `enable run --json` prints."""
         c = self.comparison
         return {
             "model": self.recipe.model,
@@ -144,7 +163,18 @@ class TrainingReport:
 def run(
     recipe: Recipe, choice: Choice, workspace: Workspace, base: Path | None, tell: Callable[[str], None]
 ) -> TrainingReport:
-    """Train as asked. tell: given the line of each step as it ends. Raises UserError for what cannot be begun."""
+    """Train and report.
+
+    Args:
+        recipe: The training.
+        choice: The options.
+        workspace: Workspace with kernels and verdicts.
+        base: Directory of the kernel library, or None for the packaged one.
+        tell: Called with each step's line as the step ends.
+
+    Raises:
+        UserError: The training cannot begin.
+    """
     report, library = TrainingReport(recipe, choice), workspace.library(base)
     gpu = choice.device not in _INTERPRETED
     prepare = None
@@ -183,12 +213,14 @@ def run(
 def _registered(
     recipe: Recipe, choice: Choice, workspace: Workspace, base: Path | None, library: Library
 ) -> Iterator[Registration]:
-    """The library's kernels in force on the device. Raises UserError if none may be, with what to type."""
+    """Register the library's kernels on the device. Raise UserError with a remedy if none may serve."""
     with ExitStack() as stack:
         try:
-            if choice.device == "cpu":  # the reference runs there, too: compiled graphs alone are served
+            if choice.device == "cpu":  # the reference also runs on the CPU, so only compiled graphs are served
                 select(None, choice.unverified, library, workspace.root, "cpu")
-                nothing = Registration("cpu", Server(lambda overload: None, "cpu"), {}, lambda: None)
+                nothing = Registration(
+                    "cpu", Server(lambda overload: None, "cpu"), {}, lambda: None
+                )
                 stack.callback(nothing.undo)
                 yield nothing
                 return
@@ -207,7 +239,10 @@ def _registered(
 
 
 def _draws(recipe: Recipe, device: str, registered: Callable[[], AbstractContextManager[Registration]]) -> Draws:
-    """What the training draws on a GPU, which it does alike whenever it is begun; of one that stops, until it does."""
+    """Record the random numbers of a training on a GPU; each repetition draws the same ones.
+
+    A training that stops early is recorded up to that step.
+    """
     draws = Draws()
     with registered() as registration, suppress(Stopped):
         for _ in on_device(recipe, device, lambda: draws.recording(registration.counts.served)):
@@ -215,7 +250,7 @@ def _draws(recipe: Recipe, device: str, registered: Callable[[], AbstractContext
     return draws
 
 
-def _train(  # noqa: PLR0913 - what is trained, and what of it is told
+def _train(  # noqa: PLR0913 - the training, and its output
     report: TrainingReport,
     registration: Registration,
     around: Around,
@@ -223,13 +258,13 @@ def _train(  # noqa: PLR0913 - what is trained, and what of it is told
     lacking: Callable[[], str | None],
     prepare: Prepare | None,
 ) -> Calls:
-    """Train on the device, step by step; returns what was not served on a GPU in the first COUNTED steps.
+    """Train on the device step by step. Return the calls on a GPU that were not served in the first COUNTED steps.
 
-    lacking: the line for an operator without a kernel, if that is what stopped the training.
+    `lacking` returns the message about an operator without a kernel if that stopped the training.
     """
-    choice, seen = report.choice, Calls(report.choice.device)
+    choice, unserved = report.choice, Calls(report.choice.device)
     with ExitStack() as counting:
-        counting.enter_context(seen if choice.device != "sim" and not choice.fused else nullcontext())
+        counting.enter_context(unserved if choice.device != "sim" and not choice.fused else nullcontext())
         try:
             for step in on_device(report.recipe, choice.device, around, prepare):
                 if not report.steps:
@@ -238,19 +273,24 @@ def _train(  # noqa: PLR0913 - what is trained, and what of it is told
                 tell(_line(_cells(report)))
                 if len(report.steps) == COUNTED:
                     counting.close()
-                    seen.calls -= registration.counts.served
+                    unserved.calls -= registration.counts.served
         except Stopped as error:
             report.stopped = lacking() or f"{choice.device} stopped: {error}"
     if len(report.steps) < COUNTED:
-        seen.calls -= registration.counts.served
-    return seen
+        unserved.calls -= registration.counts.served
+    return unserved
 
 
 _COPIES = tagged("between_devices")
 
 
 class Calls(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Counts the calls on a device that would need a kernel, by overload. precisions: what each was computed in."""
+    """Counts the calls on a device that need a kernel, by overload.
+
+    Attributes:
+        calls: Number of calls by overload.
+        precisions: Dtypes in which each overload computed.
+    """
 
     def __init__(self, device: str) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -273,25 +313,27 @@ class Calls(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 
 def _reasons(registration: Registration) -> dict[str, str]:
-    """Why overloads were not served, whether or not they were asked for."""
-    found = {name: next(iter(reasons)) for name, reasons in registration.counts.unserved.items()}
-    return {**found, **registration.left_out}
+    """Return why overloads were not served, including those that were not called."""
+    reasons_by_name = {name: next(iter(reasons)) for name, reasons in registration.counts.unserved.items()}
+    return {**reasons_by_name, **registration.left_out}
 
 
 def _served(registration: Registration, library: Library, compiled: Counter[str]) -> dict[str, dict[str, Any]]:
-    """By overload, the most called first. compiled: calls of graphs that were served one by one."""
-    found = {}
+    """Return the served calls by overload, most calls first; `compiled` adds single calls in compiled graphs."""
+    rows_by_overload = {}
     for overload, calls in (registration.counts.served + compiled).most_common():
         match = library.match(overload)
         kernel = "composed" if match is None else shown_path(match.kernel.path)
-        new = registration.counts.unjudged.get(overload, Counter[str]())
-        found[overload] = {"calls": calls, "kernel": kernel, "unjudged": dict(new)}
-    return found
+        unjudged = registration.counts.unjudged.get(overload, Counter[str]())
+        rows_by_overload[overload] = {"calls": calls, "kernel": kernel, "unjudged": dict(unjudged)}
+    return rows_by_overload
 
 
 def _fallbacks(registration: Registration, report: TrainingReport, outside: Calls) -> dict[str, dict[str, Any]]:
-    """What another implementation did: of sim the CPU's, of a GPU PyTorch's own. outside: calls on a GPU that were not
-    served, in the first COUNTED steps."""
+    """Return the calls that another implementation answered: the CPU's for sim, PyTorch's own on a GPU.
+
+    `outside` holds the unserved calls on a GPU in the first COUNTED steps.
+    """
     counts, reasons, gpu = registration.counts, _reasons(registration), report.choice.device not in _INTERPRETED
     calls = outside.calls
     if report.choice.fallback or gpu or report.choice.fused:
@@ -305,15 +347,15 @@ def _fallbacks(registration: Registration, report: TrainingReport, outside: Call
 
 
 def _unserved(counts: Mapping[str, Counter[str]]) -> Iterator[tuple[str, Counter[str]]]:
-    """By overload and reason, without transfers between devices."""
-    for name, found in counts.items():
-        kept = Counter({r: n for r, n in found.items() if not (name in _COPIES and r == ELSEWHERE)})
-        if kept:
-            yield name, kept
+    """Yield the unserved calls' reasons by overload, without transfers between devices."""
+    for name, reasons in counts.items():
+        relevant = Counter({r: n for r, n in reasons.items() if not (name in _COPIES and r == ELSEWHERE)})
+        if relevant:
+            yield name, relevant
 
 
 def _lacking(registration: Registration, report: TrainingReport, workspace: Workspace, base: Path | None) -> str | None:
-    """The line for an operator without a kernel that may serve it, if that is what stopped the run."""
+    """Return the message about an operator without a usable kernel if that stopped the run, or None."""
     if report.choice.device != "sim" or report.choice.fallback or not registration.counts.unserved:
         return None
     overload = next(reversed(registration.counts.unserved))
@@ -324,16 +366,17 @@ def _lacking(registration: Registration, report: TrainingReport, workspace: Work
 
 
 _TITLES = ("step", "loss", "gradients", "seconds", "CPU loss", "allowed +-", "CPU gradients", "allowed +-", "")
-_ALONE = 4  # titles that there are without a comparison
+_ALONE = 4  # number of titles without a comparison
 _WIDTHS = (4, 12, 12, 8, 12, 10, 13, 10, 0)
 
 
 def _line(cells: Sequence[str]) -> str:
+    """Return the cells as one aligned line."""
     return "  ".join(cell.rjust(width) for cell, width in zip(cells, _WIDTHS, strict=False)).rstrip()
 
 
 def _cells(report: TrainingReport) -> list[str]:
-    """Of the latest step."""
+    """Return the latest step's cells."""
     index = len(report.steps) - 1
     step, c = report.steps[index], report.comparison
     cells = [str(index + 1), _number(step.loss), _number(step.gradient_norm), f"{step.seconds:.1f}"]
@@ -346,11 +389,12 @@ def _cells(report: TrainingReport) -> list[str]:
 
 
 def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:.9g}"  # as many digits as float32 has
+    """Format a number with float32's precision."""
+    return "-" if value is None else f"{value:.9g}"  # float32 needs 9 digits
 
 
 def summary(report: TrainingReport) -> str:
-    """Which implementation served what, and how it went."""
+    """Describe which implementation served which calls, and how the run ended."""
     lines = []
     for title, found, column in (
         ("kernels", report.served, "kernel"),
@@ -361,7 +405,9 @@ def summary(report: TrainingReport) -> str:
             lines += ["", table([{title: name, **{c: row[c] for c in shown}} for name, row in found.items()])]
     if report.choice.fused:
         lines += ["", table(rows(report.fusions)) if report.fusions else "no graph of the model was compiled"]
-    served, others = (sum(row["calls"] for row in found.values()) for found in (report.served, report.fallbacks))
+    served, others = (
+        sum(row["calls"] for row in found.values()) for found in (report.served, report.fallbacks)
+    )
     where = "the CPU" if report.choice.device == "sim" else "PyTorch's own kernels"
     lines += [
         "",
@@ -369,11 +415,13 @@ def summary(report: TrainingReport) -> str:
         f"  kernels    {len(report.served)} overloads, {served} calls",
         f"  fallbacks  {len(report.fallbacks)} overloads, {others} calls{f' on {where}' if others else ''}",
     ]
-    new = {name: row["unjudged"] for name, row in report.served.items() if row["unjudged"]}
-    if new:
-        name, told = next(iter(new.items()))
-        calls = sum(sum(found.values()) for found in new.values())
-        lines.append(f"  unjudged   {calls} calls of {len(new)} overloads, such as {name} ({next(iter(told))})")
+    unjudged = {name: row["unjudged"] for name, row in report.served.items() if row["unjudged"]}
+    if unjudged:
+        name, unjudged_reasons = next(iter(unjudged.items()))
+        calls = sum(sum(found.values()) for found in unjudged.values())
+        lines.append(
+            f"  unjudged   {calls} calls of {len(unjudged)} overloads, such as {name} ({next(iter(unjudged_reasons))})"
+        )
     if report.comparison is not None and report.steps:
         differ = f"DIFFER in {len(report.differing)} steps" if report.differing else "are the CPU's, but for rounding"
         lines.append(f"  compared   losses and gradients {differ}")
@@ -392,8 +440,8 @@ def summary(report: TrainingReport) -> str:
 
 
 def _precision(report: TrainingReport) -> str:
-    """In what PyTorch's own kernels multiplied float32 while they were compared, and in what they do otherwise."""
-    own = ", ".join(name for name, value in report.settings.items() if value == precision.TF32)
-    text = f"float32 multiplied in full, as on the CPU; PyTorch's settings: TF32 for {own or 'nothing'}"
-    still = [name for name, row in report.fallbacks.items() if precision.TF32 in row["precision"]]
-    return f"{text}; the step itself turned TF32 on for {', '.join(still)}" if still else text
+    """Describe the precision of float32 products during the comparison and under PyTorch's own settings."""
+    tf32_kinds = ", ".join(name for name, value in report.settings.items() if value == precision.TF32)
+    text = f"float32 multiplied in full, as on the CPU; PyTorch's settings: TF32 for {tf32_kinds or 'nothing'}"
+    with_tf32 = [name for name, row in report.fallbacks.items() if precision.TF32 in row["precision"]]
+    return f"{text}; the step itself turned TF32 on for {', '.join(with_tf32)}" if with_tf32 else text

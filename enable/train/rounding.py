@@ -1,8 +1,8 @@
-"""How far apart two right runs of the same floating-point program come out: Monte Carlo arithmetic.
+"""Estimate by Monte Carlo arithmetic how far apart two correct runs of a floating-point program are.
 
-Kernels that add in another order round differently, so two right implementations differ in the last bits, and training
-carries the difference on. How far is measured: a program is run with each operator's results truncated at random
-(D. S. Parker, Monte Carlo Arithmetic, UCLA CSD-970002, 1997).
+Kernels that add in another order round differently, so two correct implementations differ in the last bits, and
+training carries the difference on. The distance is measured: the program runs with each operator's results truncated at
+random (D. S. Parker, Monte Carlo Arithmetic, UCLA CSD-970002, 1997).
 """
 
 from __future__ import annotations
@@ -21,13 +21,15 @@ from traces.overloads import bind, kind, written
 class Truncating(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """A context in which each element of a floating-point result shrinks at random, by up to eps of its dtype.
 
-    Views, allocations and random draws stay as they are. Shrinking, rather than rounding up and down, keeps results in
-    the range that an operator promises, as that of a sigmoid.
+    Views, allocations and random draws stay unchanged. Elements only shrink, so results stay in the range that an
+    operator guarantees, such as a sigmoid's.
     """
 
     def __init__(self, seed: int) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        self._generator = np.random.default_rng(seed)  # which no kernel of the library stands in for
+        self._generator = np.random.default_rng(
+            seed
+        )  # NumPy's generator, because the library's kernels may replace PyTorch's
 
     def __torch_dispatch__(
         self, func: OpOverload, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
@@ -41,11 +43,13 @@ class Truncating(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return result
 
     def _truncate(self, tensor: torch.Tensor) -> None:
+        """Shrink each element by a random factor in place."""
         noise = torch.from_numpy(self._generator.random(tensor.numel(), dtype=np.float32)).view(tensor.shape)
         tensor.copy_(tensor * (1 - torch.finfo(tensor.dtype).eps * noise))
 
 
 def _floating(value: Any) -> Iterator[torch.Tensor]:
+    """Yield the strided floating-point tensors in a value."""
     if isinstance(value, torch.Tensor):
         if value.is_floating_point() and value.layout is torch.strided:
             yield value

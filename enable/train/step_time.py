@@ -1,4 +1,4 @@
-"""What a training step takes on a GPU, with the library registered and with PyTorch's own kernels, and whose time."""
+"""Time training steps on a GPU with the library and with PyTorch's own kernels, and attribute the GPU's time."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from capture.targets import CaptureTarget
 from enable.train.training_run import Recipe
 from generate.kernel_library import Library
 
-WARM = 5  # steps before the first that is timed: compilation, caches, the optimizer's state
+WARM = 5  # untimed steps for compilation, caches and the optimizer's state
 TIMED = 20
 PROFILED = 3
 
@@ -25,8 +25,13 @@ _JIT = re.compile(r"^@triton\.jit\b.*\ndef (\w+)", re.MULTILINE)
 
 @dataclass(frozen=True)
 class StepTime:
-    """Medians of TIMED steps, each waited for, in milliseconds. share: of the GPU's time in kernels with the library
-    registered, that of the library's own, from 0 to 1."""
+    """Step times in milliseconds.
+
+    Attributes:
+        library_ms: Median of TIMED synchronized steps with the library registered.
+        native_ms: The same with PyTorch's own kernels.
+        share: Share of the GPU's kernel time, from 0 to 1, that the library's kernels take when it is registered.
+    """
 
     JSON = ("library_ms", "native_ms", "share", "ratio")
     library_ms: float
@@ -35,7 +40,7 @@ class StepTime:
 
     @property
     def ratio(self) -> float:
-        """How many times as long a step takes with the library."""
+        """Return the step time with the library divided by the native step time."""
         return self.library_ms / self.native_ms
 
 
@@ -46,8 +51,21 @@ def measure(
     library: Library,
     prepare: Callable[[CaptureTarget], None] | None = None,
 ) -> StepTime:
-    """Train anew, with the kernels that `registered` puts under ATen and without. prepare: what is done to the target
-    first, with them. Raises UserError, and what a step raises."""
+    """Train anew twice: with the kernels that `registered` registers, and without.
+
+    Args:
+        recipe: The training.
+        device: Device type.
+        registered: Makes the context that registers the kernels.
+        library: The kernel library.
+        prepare: Called with the target before the training with the library.
+
+    Returns:
+        The step times; exceptions from a step pass through.
+
+    Raises:
+        UserError: The target cannot be built.
+    """
     with registered():
         target = recipe.build(device)
         if prepare is not None:
@@ -59,17 +77,19 @@ def measure(
 
 
 def kernel_names(library: Library) -> frozenset[str]:
-    """Names that the library's kernels have on a device."""
+    """Return the device names of the library's kernels."""
     return frozenset(name for kernel in library for name in _JIT.findall(kernel.source))
 
 
 def _median(target: CaptureTarget) -> float:
+    """Return the median time of TIMED steps in seconds."""
     for _ in range(WARM):
         _step(target)
     return statistics.median(_step(target) for _ in range(TIMED))
 
 
 def _step(target: CaptureTarget) -> float:
+    """Run one step and return its time in seconds, with the device synchronized before and after."""
     batch = next(target.training.batches, None)
     torch.accelerator.synchronize()
     started = time.perf_counter()
@@ -79,6 +99,7 @@ def _step(target: CaptureTarget) -> float:
 
 
 def _share(target: CaptureTarget, device: str, names: frozenset[str]) -> float:
+    """Return the library's share of the GPU's kernel time over PROFILED steps."""
     activity = getattr(torch.profiler.ProfilerActivity, device.upper())
     with torch.profiler.profile(activities=[activity], acc_events=True) as profile:
         for _ in range(PROFILED):
@@ -88,12 +109,11 @@ def _share(target: CaptureTarget, device: str, names: frozenset[str]) -> float:
 
 
 def share(events: Iterable[Any], names: frozenset[str]) -> float:
-    """Of the time of a profiler's events on a device, that of the kernels with these names; copies and fills of memory
-    are nobody's."""
-    total = own = 0
+    """Return the named kernels' share of a profiler's device time, without copies and fills of memory."""
+    total = library_total = 0
     for event in events:
         if event.device_type() == torch._C._autograd.DeviceType.CPU or event.name().startswith(("Memcpy", "Memset")):
             continue
         total += event.duration_ns()
-        own += event.duration_ns() if event.name() in names else 0
-    return own / total if total else 0.0
+        library_total += event.duration_ns() if event.name() in names else 0
+    return library_total / total if total else 0.0

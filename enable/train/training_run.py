@@ -1,8 +1,8 @@
-"""Training on a device that has the library's kernels, and the same training on the CPU beside it.
+"""Train on a device with the library's kernels, and run the same training on the CPU as a reference.
 
-Two right implementations that round in another order drift apart, so a difference is judged by what rounding explains:
-the CPU's training is repeated with every result truncated at random (enable/train/rounding.py), and the device may be
-`MARGIN` times as far from the reference as those are. What was measured is in docs/run.md.
+Two correct implementations that round in another order drift apart, so rounding sets the tolerance. The CPU's training
+is repeated with every result truncated at random (enable/train/rounding.py). The device may be `MARGIN` times as far
+from the reference as those runs are. docs/run.md has the measurements.
 """
 
 from __future__ import annotations
@@ -27,16 +27,26 @@ from traces import UserError
 
 MARGIN = 8.0  # times the deviation that truncation causes
 TRUNCATED = 2  # runs of the reference with truncated results
-EPS = torch.finfo(torch.float32).eps  # relative; the least that is allowed is MARGIN of it
+EPS = torch.finfo(torch.float32).eps  # relative; the smallest tolerance is MARGIN times this
 
 
 class Stopped(Exception):
-    """The device could not go on: one line."""
+    """Raised if the device cannot continue; the message is one line."""
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """What to train. settings: as text, by name. seed: of the model's settings and of the generator; None: its own."""
+    """The training to run.
+
+    Attributes:
+        model: Model name or factory.
+        settings: Model settings as text, by name.
+        batch: Batch size, or None for the model's default.
+        optimizer: Optimizer name, or None for the model's default.
+        seed: Seed for the model's settings and for the generator. If it is None, the model keeps its own and the
+            generator gets 0.
+        steps: Number of steps.
+    """
 
     model: str
     settings: Mapping[str, str] = field(default_factory=dict)
@@ -46,13 +56,21 @@ class Recipe:
     steps: int = 1
 
     def words(self) -> list[str]:
-        """As arguments of `enable capture`."""
+        """Return the recipe as arguments of `enable capture`."""
         options = {"--batch": self.batch, "--optimizer": self.optimizer}
-        given = [word for name, value in options.items() if value is not None for word in (name, str(value))]
-        return [self.model, *given, *(w for name, text in self.settings.items() for w in ("--set", f"{name}={text}"))]
+        option_words = [word for name, value in options.items() if value is not None for word in (name, str(value))]
+        return [
+            self.model,
+            *option_words,
+            *(w for name, text in self.settings.items() for w in ("--set", f"{name}={text}")),
+        ]
 
     def build(self, device: str) -> CaptureTarget:
-        """The same weights and the same data each time. Raises UserError."""
+        """Build the target with the same weights and the same data each time.
+
+        Raises:
+            UserError: The model cannot be built on this device.
+        """
         torch.manual_seed(self.seed or 0)
         seed = {} if self.seed is None else {"seed": str(self.seed)}
         target = load_target(self.model, {**self.settings, **seed}, self.batch, self.optimizer, device)
@@ -64,7 +82,13 @@ class Recipe:
 
 @dataclass(frozen=True)
 class Step:
-    """loss: before the step. gradient_norm: of all parameters together, before clipping; None if not to be seen."""
+    """The results of one step.
+
+    Attributes:
+        loss: Loss before the update.
+        gradient_norm: Norm of all gradients together, before clipping; None if it cannot be observed.
+        seconds: Duration.
+    """
 
     loss: float
     gradient_norm: float | None
@@ -72,8 +96,10 @@ class Step:
 
 
 def train(target: CaptureTarget, steps: int, around: Around = nullcontext) -> Iterator[Step]:
-    """Train from the start, yielding each step as it ends. What a step raises passes through. around: makes the context
-    of each."""
+    """Train from the start and yield each step as it ends; a step's exceptions pass through.
+
+    `around` makes the context for each step.
+    """
     for _ in range(steps):
         batch = next(target.training.batches, None)
         norm = _GradientNorm(target.training.model)
@@ -84,6 +110,7 @@ def train(target: CaptureTarget, steps: int, around: Around = nullcontext) -> It
 
 
 def _number(model: str, loss: Any) -> float:
+    """Return the loss as a float. Raise UserError if it is no scalar."""
     if isinstance(loss, torch.Tensor) and loss.numel() == 1 and not loss.is_complex():
         return float(loss.item())
     if isinstance(loss, int | float):
@@ -92,13 +119,14 @@ def _number(model: str, loss: Any) -> float:
 
 
 class _GradientNorm:
-    """Takes the Euclidean norm of the gradients when the phase "backward" ends, computed in float64 on the host."""
+    """Computes the gradients' Euclidean norm when the phase "backward" ends, in float64 on the host."""
 
     def __init__(self, model: nn.Module | None) -> None:
         self._model = model
         self.value: float | None = None
 
     def phase(self, name: str) -> AbstractContextManager[Any]:
+        """Return the context for a phase."""
         return self._measured() if name == "backward" and self._model is not None else nullcontext()
 
     @contextmanager
@@ -112,9 +140,13 @@ class _GradientNorm:
 
 @dataclass
 class Comparison:
-    """The CPU's training, and how far from it a right one may be, step by step.
+    """The CPU's training, with the tolerance for a correct one, step by step.
 
-    Lists of losses and gradient norms; those of norms hold None where there are none.
+    Attributes:
+        loss: Losses.
+        loss_tolerance: Allowed deviation from them.
+        norm: Gradient norms; None if there are none.
+        norm_tolerance: Allowed deviation from them; None if there are none.
     """
 
     loss: list[float]
@@ -123,7 +155,7 @@ class Comparison:
     norm_tolerance: list[float | None]
 
     def agrees(self, index: int, step: Step) -> bool:
-        """Whether a step of the device is as near to the CPU's as rounding explains, in loss and gradient norm."""
+        """Return True if a step's loss and gradient norm are within tolerance of the CPU's."""
         norms = (step.gradient_norm, self.norm[index], self.norm_tolerance[index])
         return _near(step.loss, self.loss[index], self.loss_tolerance[index]) and (
             None in norms or _near(*norms)  # type: ignore[arg-type]
@@ -131,14 +163,19 @@ class Comparison:
 
 
 def _near(value: float, reference: float, tolerance: float) -> bool:
+    """Return True if the values are equal, both NaN, or within the tolerance."""
     same = value == reference or (math.isnan(value) and math.isnan(reference))
     return same or abs(value - reference) <= tolerance
 
 
 def compare_with_cpu(recipe: Recipe, drawing: Drawing) -> Comparison:
-    """Run the reference and its truncated variants. drawing: makes them draw the random numbers that the device draws.
+    """Run the reference and its truncated variants.
 
-    Raises UserError where the model does not train on the CPU, Incomparable where it draws otherwise than the device.
+    `drawing` makes them draw the device's random numbers.
+
+    Raises:
+        UserError: The model does not train on the CPU.
+        Incomparable: The model draws other random numbers than on the device.
     """
     runs = [_on_cpu(recipe, "reference", nullcontext, drawing)]
     for i in range(TRUNCATED):
@@ -152,7 +189,7 @@ def compare_with_cpu(recipe: Recipe, drawing: Drawing) -> Comparison:
 
 
 def tolerances(reference: list[float], *others: list[float]) -> list[float]:
-    """By step: `MARGIN` times the largest deviation of the others so far, or of the reference's own precision."""
+    """Return for each step `MARGIN` times the largest deviation so far, at least the reference's own precision."""
     allowed, largest = [], 0.0
     for index, value in enumerate(reference):
         deviations = [abs(other[index] - value) for other in others]
@@ -162,6 +199,7 @@ def tolerances(reference: list[float], *others: list[float]) -> list[float]:
 
 
 def _on_cpu(recipe: Recipe, what: str, around: Around, drawing: Drawing) -> list[Step]:
+    """Train on the CPU with progress output, and return all steps."""
     target = recipe.build("cpu")
     try:
         with around(), drawing() as each_step:
@@ -173,13 +211,23 @@ def _on_cpu(recipe: Recipe, what: str, around: Around, drawing: Drawing) -> list
 def on_device(
     recipe: Recipe, device: str, around: Around = nullcontext, prepare: Callable[[CaptureTarget], None] | None = None
 ) -> Iterator[Step]:
-    """Train on an accelerator. around: as of `train`. prepare: what is done to the target first. Raises UserError for
-    what cannot be built, Stopped for what a step raises."""
+    """Train on an accelerator and yield each step.
+
+    Args:
+        recipe: The training.
+        device: Device type.
+        around: Makes the context for each step.
+        prepare: Called with the target before the first step.
+
+    Raises:
+        UserError: The target cannot be built.
+        Stopped: A step raised an exception.
+    """
     target = recipe.build(device)
     if prepare is not None:
         prepare(target)
     with warnings.catch_warnings():
-        # NumPy's, of lanes that a mask leaves out.
+        # NumPy warns about lanes that are masked out.
         warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"triton\.runtime\.interpreter")
         try:
             yield from train(target, recipe.steps, around)
@@ -190,6 +238,6 @@ def on_device(
 
 
 def _line(error: BaseException) -> str:
-    """The first line of an error; of PyTorch's about an operator or a key that a device lacks, its first sentence."""
+    """Return an error's first line; only its first sentence if PyTorch reports a missing operator or dispatch key."""
     first = str(error).strip().partition("\n")[0].partition(". This could be because")[0][:300]
     return first if isinstance(error, NotImplementedError) else f"{type(error).__name__}: {first}"
