@@ -1,1 +1,1 @@
-"""Other projects' tests and PyTorch's own operator checks, run natively and through the registration, and compared."""
+"""Run other projects' tests and PyTorch's operator checks natively and through the registration, and compare."""

@@ -1,8 +1,8 @@
-"""Calls of every overload that the library serves, between calls that differ from them in one thing.
+"""Call every overload that the library serves, interleaved with calls that differ in one property.
 
-The judge runs wrappers; this suite runs the way to them: decisions that are kept for calls that look alike, shortcuts,
-native launches, graphs and derived overloads. A case is called three times, so that what is kept of it is used, then a
-neighbour twice, then the case again, then the next neighbour. An item is an overload.
+The judge runs wrappers. This suite tests the path to them: cached decisions, shortcuts, native launches, graphs and
+derived overloads. A case is called three times, so that its cached state is used. Then a neighbour is called twice, the
+case again, and then the next neighbour. An item is an overload.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from verify.contract.derive import Plan
 from verify.operators import elementwise
 
 Arguments = dict[str, Any]
-Place = tuple[str, int | None]  # of a tensor: the argument, and where in its list
-REPEATS = 3  # the first call of a kind is watched for a shortcut, the second may be for its floats, the third uses them
-PLACES = 3  # tensors of a call of which neighbours are made
-GRAPHS = 8  # one of so many overloads is compiled, unless the check `graph` is named: compiling takes seconds
+Place = tuple[str, int | None]  # a tensor's argument name, and its index if the argument is a list
+REPEATS = 3  # the first call is watched for a shortcut, the second perhaps for its floats, and the third uses it
+PLACES = 3  # neighbours are made for this many tensors of a call
+GRAPHS = 8  # one overload in this many is compiled unless the check `graph` is named; compiling takes seconds
 OTHER_DTYPES = {
     torch.float32: (torch.float64, torch.bfloat16, torch.int64),
     torch.bfloat16: (torch.float32,),
@@ -43,7 +43,7 @@ OTHER_DTYPES = {
 
 
 class Neighbour(NamedTuple):
-    """A call that differs in one thing. change: makes it of a copy of the case's arguments."""
+    """A call that differs in one property; `change` makes it from a copy of the case's arguments."""
 
     check: str
     name: str
@@ -52,6 +52,7 @@ class Neighbour(NamedTuple):
 
 @cache
 def _entries(options: SuiteOptions) -> Mapping[str, Entry]:
+    """Return the entries for all overloads in the library, including unverified ones."""
     from enable.library import select
 
     return select(None, True, options.kernels(), Path(options.workspace), options.device).entries
@@ -63,63 +64,70 @@ def items(options: SuiteOptions) -> list[str]:
 
 
 def tolerance(item: str) -> Callable[[torch.dtype], Tolerance]:
-    """Return PyTorch's default tolerance for each dtype."""
+    """Return PyTorch's default tolerance per dtype."""
     return tolerances()
 
 
 def probes(item: str, options: SuiteOptions, wide: bool, ours: bool) -> Iterator[Probe]:
-    """Make the calls of an overload in the order that matters.
+    """Yield the calls of an overload; their order matters, because earlier calls fill caches.
 
-    wide: in float64 or complex128. ours: graphs are compiled for the library; natively they run eagerly.
+    Args:
+        item: The overload.
+        options: Options of the suite.
+        wide: Convert the inputs to float64 or complex128.
+        ours: Compile graphs for the library; natively they run eagerly.
     """
     from enable.workspace import Workspace
 
     op, plan = resolve(item), _entries(options)[item].plan
-    taken = {a.name for a in op._schema.arguments}
+    argument_names = {a.name for a in op._schema.arguments}
     for dtype in options.dtype_names:
         cases = kept_cases(Workspace(Path(options.workspace)).cache, [plan.base], (dtype,))
         if len(cases) and dtype not in cases[0].dtypes and len(options.dtype_names) > 1 and dtype != "float32":
-            continue  # a case without tensors of the dtype is float32's already
-        few = of.chosen(cases, options.samples, lambda case: sum(map(math.prod, case.shapes)), options.elements)
-        for index, case in enumerate(few):
-            given = tree_map(of.rebased, unpack(case.load(), device=options.device))
-            arguments = _derived(op, plan, given)
-            if arguments is not None and arguments.keys() <= taken:
+            continue  # without tensors of this dtype, float32's cases already cover it
+        selected = of.chosen(cases, options.samples, lambda case: sum(map(math.prod, case.shapes)), options.elements)
+        for index, case in enumerate(selected):
+            base_arguments = tree_map(of.rebased, unpack(case.load(), device=options.device))
+            arguments = _derived(op, plan, base_arguments)
+            if arguments is not None and arguments.keys() <= argument_names:
                 yield from _sequence(op, f"{dtype} {index}", arguments, options, (wide, ours))
 
 
 def _derived(op: OpOverload, plan: Plan, given: Arguments) -> Arguments | None:
-    """Return arguments of an in-place, `out=` or `_foreach_` overload, made of those of its functional form."""
+    """Convert the functional form's arguments to those of an in-place, `out=` or `_foreach_` overload.
+
+    Return None if the functional form fails on a sample for `out=`.
+    """
     if plan.direct:
         return given
     base = resolve(plan.base)
     names = [a.name for a in base._schema.arguments]
-    found: Arguments = {}
+    arguments: Arguments = {}
     for place, argument in enumerate(a for a in op._schema.arguments if a.name != "out"):
         name = argument.name if argument.name in given else names[place] if place < len(names) else ""
         if name not in given:
             continue
-        value, wanted = given[name], str(argument.type)
-        if plan.foreach and wanted.startswith("List") and not isinstance(value, list | tuple):
+        value, schema_type = given[name], str(argument.type)
+        if plan.foreach and schema_type.startswith("List") and not isinstance(value, list | tuple):
             value = [value, of.copied(value)]
-        elif wanted == "number" and isinstance(value, torch.Tensor):
+        elif schema_type == "number" and isinstance(value, torch.Tensor):
             value = 2
-        found[argument.name] = value
+        arguments[argument.name] = value
     if plan.written == "out":
         args, kwargs = positional(base, bind(base, (), tree_map(of.copied, given)))
         try:
             result = base(*args, **kwargs)
-        except Exception:  # noqa: BLE001 - a sample of another device
+        except Exception:  # noqa: BLE001 - a sample for another device
             return None
         result = [result, of.copied(result)] if plan.foreach else result
-        found["out"] = tree_map(lambda t: torch.full_like(t, 1) if of.plain(t) else t, result)
-    return found
+        arguments["out"] = tree_map(lambda t: torch.full_like(t, 1) if of.plain(t) else t, result)
+    return arguments
 
 
 def _sequence(
     op: OpOverload, prefix: str, arguments: Arguments, options: SuiteOptions, how: tuple[bool, bool]
 ) -> Iterator[Probe]:
-    """how: whether in float64, and whether graphs are compiled."""
+    """Yield the calls for one case; `how` holds (inputs in float64, graphs compiled for the library)."""
     wide, ours = how
     case, first = partial(_probe, op, arguments, wide), f"{prefix} call 0"
     for turn in range(REPEATS):
@@ -135,18 +143,22 @@ def _sequence(
         yield from _graph(op, prefix, arguments, options, ours)
 
 
-def _probe(  # noqa: PLR0913 - the call, and which it is
+def _probe(  # noqa: PLR0913 - the call, and its labels
     op: OpOverload, arguments: Arguments, wide: bool, check: str, label: str, change: Any = None, like: str = ""
 ) -> Probe:
-    own = tree_map(of.copied, arguments)
-    own = change(own) if change else own
-    own = tree_map(of.widened, own) if wide else own
-    args, kwargs = positional(op, bind(op, (), own))
-    whole = elementwise(op._name)
-    return Probe(check, label, lambda: op(*args, **kwargs), own, uninitialised(op), elementwise=whole, like=like)
+    """Return a probe with a changed copy of the arguments."""
+    inputs = tree_map(of.copied, arguments)
+    inputs = change(inputs) if change else inputs
+    inputs = tree_map(of.widened, inputs) if wide else inputs
+    args, kwargs = positional(op, bind(op, (), inputs))
+    is_elementwise = elementwise(op._name)
+    return Probe(
+        check, label, lambda: op(*args, **kwargs), inputs, uninitialised(op), elementwise=is_elementwise, like=like
+    )
 
 
 def _neighbours(op: OpOverload, arguments: Arguments, device: str) -> Iterator[Neighbour]:
+    """Yield all calls that differ from this one in one property."""
     places = list(_places(arguments))[:PLACES]
     targets = written(op)
     for place in places:
@@ -161,7 +173,7 @@ def _neighbours(op: OpOverload, arguments: Arguments, device: str) -> Iterator[N
 
 
 def _places(arguments: Arguments, most: int | None = 1) -> Iterator[Place]:
-    """Yield where tensors are; of a list the first `most` ones."""
+    """Yield the positions of tensors; in a list only the first `most` ones."""
     for name, value in arguments.items():
         if of.plain(value):
             yield name, None
@@ -170,18 +182,20 @@ def _places(arguments: Arguments, most: int | None = 1) -> Iterator[Place]:
 
 
 def _at(arguments: Arguments, place: Place) -> torch.Tensor:
+    """Return the tensor at a position."""
     name, index = place
-    found: torch.Tensor = arguments[name] if index is None else arguments[name][index]
-    return found
+    tensor: torch.Tensor = arguments[name] if index is None else arguments[name][index]
+    return tensor
 
 
 def _put(arguments: Arguments, place: Place, value: Any) -> Arguments:
+    """Return the arguments with the value at a position replaced."""
     name, index = place
     if index is None:
         return {**arguments, name: value}
-    several = list(arguments[name])
-    several[index] = value
-    return {**arguments, name: several}
+    items = list(arguments[name])
+    items[index] = value
+    return {**arguments, name: items}
 
 
 def _of_tensor(place: Place, tensor: torch.Tensor, is_written: bool) -> Iterator[Neighbour]:
@@ -209,6 +223,7 @@ def _of_tensor(place: Place, tensor: torch.Tensor, is_written: bool) -> Iterator
 
 
 def _on_host(own: Arguments, place: Place) -> Arguments:
+    """Replace a tensor by a 0-dim CPU tensor."""
     return _put(own, place, torch.ones((), dtype=_at(own, place).dtype))
 
 
@@ -226,19 +241,21 @@ def _aliases(arguments: Arguments, places: list[Place], targets: frozenset[str])
 
 
 def _same(own: Arguments, a: Place, b: Place, view: bool = False) -> Arguments:
+    """Replace tensor b by tensor a or by a view of it."""
     first = _at(own, a)
     return _put(own, b, first.view_as(first) if view else first)
 
 
 def _overlapping(own: Arguments, a: Place, b: Place) -> Arguments:
+    """Replace both tensors by views that overlap with an offset of one element."""
     first = _at(own, a)
-    room = torch.cat([first.reshape(-1), first.reshape(-1)[:1]])
-    own = _put(own, a, room[:-1].view(first.shape))
-    return _put(own, b, room[1:].view(first.shape))
+    memory = torch.cat([first.reshape(-1), first.reshape(-1)[:1]])
+    own = _put(own, a, memory[:-1].view(first.shape))
+    return _put(own, b, memory[1:].view(first.shape))
 
 
 def _other_numbers(kind: str, value: Any) -> Iterator[Any]:
-    """Yield other values of an argument that is a number."""
+    """Yield other values for a numeric argument."""
     kind = kind.removeprefix("Optional[").removesuffix("]")
     if isinstance(value, bool):
         yield from (not value,) if kind == "bool" else (int(value), not value)
@@ -251,14 +268,14 @@ def _other_numbers(kind: str, value: Any) -> Iterator[Any]:
 
 
 def _graph(op: OpOverload, prefix: str, arguments: Arguments, options: SuiteOptions, ours: bool) -> Iterator[Probe]:
-    """Yield the case as a graph of torch.compile, called twice; eager where PyTorch answers."""
+    """Yield the case as a torch.compile graph that is called twice; the native response runs eagerly."""
     places = list(_places(arguments, None))
     if written(op) or may_draw(op._name) or uninitialised(op) or len(places) != len(tensors(arguments)) or not places:
         return
-    own = tree_map(of.copied, arguments)
+    inputs = tree_map(of.copied, arguments)
 
     def function(*values: torch.Tensor) -> Any:
-        whole = own
+        whole = inputs
         for place, value in zip(places, values, strict=True):
             whole = _put(whole, place, value)
         args, kwargs = positional(op, bind(op, (), whole))
@@ -272,7 +289,7 @@ def _graph(op: OpOverload, prefix: str, arguments: Arguments, options: SuiteOpti
             torch._dynamo.reset()
             chosen = {"unverified": True, "workspace": options.workspace}
             run = torch.compile(function, backend=partial(enablekit, options=chosen), dynamic=False)
-        values = [_at(own, place) for place in places]
+        values = [_at(inputs, place) for place in places]
         return run(*values), run(*values)
 
-    yield Probe("graph", f"{prefix} as a graph", call, own)
+    yield Probe("graph", f"{prefix} as a graph", call, inputs)

@@ -1,4 +1,4 @@
-"""Runs a suite in worker processes that may crash or hang, until it is done or out of time."""
+"""Run a suite in worker processes that may crash or hang, until it is done or out of time."""
 
 from __future__ import annotations
 
@@ -26,16 +26,26 @@ from traces import UserError, jsonable
 from traces.packaging import IMPORT_ROOT, qualified
 
 GRACE = 10.0  # seconds after the deadline before a worker is killed
-STARTING = 600.0  # seconds in which a worker has to import PyTorch, collect tests, or make an item's samples
-POLL = 0.3  # seconds between looks at the workers
-STARTS = 50  # of one worker, at most
-DEATHS = 4  # checks of an item that a worker dies of before the item is left
+STARTING = 600.0  # seconds for a worker to import PyTorch, collect tests, or make an item's samples
+POLL = 0.3  # seconds between polls of the workers
+STARTS = 50  # at most this many starts per worker
+DEATHS = 4  # after this many fatal checks an item is abandoned
 
 
 @dataclass
 class SuiteRun:
-    """A run of a suite. command: starts a worker, as words before its directory and index. timeout: seconds that one
-    call, or one test, may take. again: a worker can do the rest of an item that another died of."""
+    """A run of a suite.
+
+    Attributes:
+        options: Options of the suite.
+        results: File with the results.
+        seconds: Time limit for the whole run.
+        workers: Number of processes.
+        timeout: Seconds that one call, or one test, may take.
+        resume: Continue the results file.
+        again: True if a worker can finish an item on which another died.
+        command: Returns the command that starts a worker, given its directory and index.
+    """
 
     options: SuiteOptions
     results: Path
@@ -67,13 +77,14 @@ class SuiteRun:
             return self._run()
 
     def _run(self) -> bool:
+        """Run the workers to the end. Raise UserError if none could start or no item matches."""
         before = self.results.read_bytes() if self.results.is_file() else None
         done = begin(self.results, self.options, self.resume)
         directory = self.results.with_suffix(".run")
         shutil.rmtree(directory, ignore_errors=True)
         directory.mkdir(parents=True)
         deadline = time.time() + self.seconds
-        if self.options.device == "cuda":  # is built once, and not by each worker
+        if self.options.device == "cuda":  # build it once here, not in each worker
             native_way("cuda", None, Workspace(Path(self.options.workspace)))
         shared = {"options": jsonable(self.options), "results": str(self.results.absolute())}
         (directory / "run.json").write_text(json.dumps({**shared, "deadline": deadline, "done": sorted(done)}))
@@ -97,23 +108,24 @@ class SuiteRun:
         shutil.rmtree(directory, ignore_errors=True)
         if matching == 0 and self.options.shard[1] == 1:
             self.results.write_bytes(before) if before is not None else self.results.unlink()
-            again = f"see: enable conformance {self.options.suite} --help"
-            raise UserError(f"--ops {self.options.ops}: {self.options.suite} has no such item; {again}")
+            hint = f"see: enable conformance {self.options.suite} --help"
+            raise UserError(f"--ops {self.options.ops}: {self.options.suite} has no such item; {hint}")
         return left <= 0
 
     def _total(self, directory: Path) -> tuple[int | None, int | None]:
-        """Return how many items are to be run, and how many `--ops` and `--shard` choose; None while nobody knows."""
+        """Return the number of items to run and the number that `--ops` and `--shard` select; None if unknown."""
         with contextlib.suppress(OSError, ValueError):
             left, matching = (directory / "total").read_text().split()
             return int(left), int(matching)
         return None, None
 
     def _lines(self) -> int:
+        """Return the number of complete items in the results."""
         return self.results.read_bytes().count(b'"done": true')
 
 
 class Worker:
-    """A worker process, started again when it dies."""
+    """A worker process, which is restarted if it dies."""
 
     def __init__(self, run: SuiteRun, directory: Path, index: int, deadline: float) -> None:
         self._run, self._directory, self._index, self._deadline = run, directory, index, deadline
@@ -122,12 +134,15 @@ class Worker:
         self._start()
 
     def _start(self, item: str = "") -> None:
+        """Start the process; `item` is an item to finish first."""
         command = self._run.command(self._directory, self._index)
         if item:
             command.append(json.dumps({"item": item, "without": self._without[item]}))
         env = {**os.environ, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"}
         paths = [str(IMPORT_ROOT), *filter(None, env.get("PYTHONPATH", "").split(os.pathsep))]
-        env["PYTHONPATH"] = os.pathsep.join(map(os.path.abspath, paths))  # a worker runs in another directory
+        env["PYTHONPATH"] = os.pathsep.join(
+            map(os.path.abspath, paths)
+        )  # absolute paths, because a worker runs in another directory
         if cache := env.get(CACHE_VARIABLE):
             env[CACHE_VARIABLE] = str(Path(cache).absolute())
         if self._run.options.device == "cpu":
@@ -143,7 +158,7 @@ class Worker:
             )  # fmt: skip
 
     def look(self) -> bool:
-        """Return True if the worker is running; start it again after a crash."""
+        """Return True if the worker is running; restart it after a crash or timeout."""
         if self._over:
             return False
         status, now, note = self._process.poll(), time.time(), self._note()
@@ -164,7 +179,7 @@ class Worker:
         return not self._over
 
     def _after(self, note: dict[str, Any] | None, kind: str, detail: str) -> None:
-        """Record what the process died of and go on after it."""
+        """Record the cause of the death and continue after it."""
         self.died += 1
         self.words = detail
         if note is None or not note["item"] or note["phase"] == "finished" or self.died > STARTS:
@@ -172,11 +187,11 @@ class Worker:
             return
         item, check, label = note["item"], note["check"], note["label"]
         without = self._without.setdefault(item, [])
-        without.append(check)  # whose other calls may well end the same way
+        without.append(check)  # the check's other calls are likely to end the same way
         rest = bool(check) and self._run.again and len(without) < DEATHS
         line = Line(item, done=not rest)
         if note["phase"] == "native":
-            line.count(check, "samples", "native")  # PyTorch dies of it as well
+            line.count(check, "samples", "native")  # PyTorch crashes natively, too
         else:
             name = check or note["phase"]
             line.count(name, "samples", "failed")
@@ -189,19 +204,21 @@ class Worker:
             self._start(item if rest else "")
 
     def _note(self) -> dict[str, Any] | None:
+        """Return the worker's current position, or None."""
         try:
-            found: dict[str, Any] = json.loads((self._directory / f"now-{self._index}").read_text())
+            note: dict[str, Any] = json.loads((self._directory / f"now-{self._index}").read_text())
         except (OSError, ValueError):
             return None
-        return found
+        return note
 
     def _last_words(self) -> str:
+        """Return the end of the log, or the part about a fatal Python error."""
         text = self._log.read_text(errors="replace")[-20_000:]
         fatal = text.rpartition("Fatal Python error:")[2].split("Extension modules")[0]
         return " ".join((fatal if "Fatal Python error:" in text else text[-400:]).split())[:400]
 
     def kill(self) -> None:
-        """End the process and its children."""
+        """Kill the process and its children."""
         if self._process.poll() is None:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._process.pid, 9)

@@ -1,7 +1,7 @@
-"""The checks that PyTorch's test_ops.py makes of its operator database, as calls whose native answer is the standard.
+"""Convert the checks of PyTorch's test_ops.py to calls whose native response is the standard.
 
-An item is an entry of `op_db`, by its name and variant. Every check is a generator of probes; it is run while the
-registration is suspended, so that samples and their copies are PyTorch's own.
+An item is an entry in `op_db`, identified by its name and variant. Each check is a generator of probes. It runs while
+the registration is suspended, so that PyTorch makes the samples and their copies.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def entries() -> dict[str, Any]:
     """Return OpInfo's entries by name and variant."""
     from torch.testing._internal import common_methods_invocations as database
 
-    # Calls that draw have to move the generator's state, by which they are known; `answer` seeds it.
+    # A drawing call is recognized by a change in the generator's state, so OpInfo must not reseed it; `answer` does.
     database.wrapper_set_seed = lambda op, *args, **kwargs: op(*args, **kwargs)
     infos: list[Any] = database.op_db
     return {info.name + (f".{info.variant_test_name}" if info.variant_test_name else ""): info for info in infos}
@@ -46,12 +46,12 @@ def items(options: SuiteOptions) -> list[str]:
 
 
 def tolerance(item: str) -> Callable[[torch.dtype], Tolerance]:
-    """Return the tolerance of an entry for each dtype."""
+    """Return an entry's tolerance per dtype."""
     return tolerances(entries()[item])
 
 
 def probes(item: str, options: SuiteOptions, wide: bool, ours: bool) -> Iterator[Probe]:
-    """Make the calls of all selected checks of an entry. wide: with samples in float64 or complex128."""
+    """Yield the calls of an entry's selected checks; `wide` converts samples to float64 or complex128."""
     info = entries()[item]
     undefined = "empty" in info.name or "resize" in info.name
     for check in options.checks or CHECKS:
@@ -65,7 +65,7 @@ def probes(item: str, options: SuiteOptions, wide: bool, ours: bool) -> Iterator
 
 @dataclass(frozen=True)
 class Source:
-    """Samples of one entry in one dtype for one check, and the probes of them."""
+    """Samples of one entry in one dtype for one check, and the probes made from them."""
 
     info: Any
     options: SuiteOptions
@@ -76,56 +76,66 @@ class Source:
 
     @property
     def elementwise(self) -> bool:
+        """Return True for a unary or binary elementwise operator."""
         from torch.testing._internal.opinfo.core import BinaryUfuncInfo, UnaryUfuncInfo
 
         return isinstance(self.info, UnaryUfuncInfo | BinaryUfuncInfo)
 
     def samples(self, requires_grad: bool = False, function: Any = None) -> Iterator[tuple[str, Any]]:
-        """Yield some samples with a label each, the same in every process. function: of OpInfo, that makes them."""
+        """Yield labelled samples, the same in every process; `function` is an OpInfo function that makes them."""
         torch.manual_seed(SEED)
         random.seed(SEED)
         np.random.seed(SEED)
-        made = (function or self.info.sample_inputs_func)(self.info, self.options.device, self.dtype, requires_grad)
+        candidates = (function or self.info.sample_inputs_func)(
+            self.info, self.options.device, self.dtype, requires_grad
+        )
         try:
-            few = of.chosen(made, self.options.samples, _elements, self.options.elements)
-        except Exception:  # noqa: BLE001 - OpInfo has no samples of this dtype on this device
+            selected = of.chosen(candidates, self.options.samples, _elements, self.options.elements)
+        except Exception:  # noqa: BLE001 - OpInfo has no samples in this dtype on this device
             return
         name = str(self.dtype).removeprefix("torch.")
-        for index, sample in enumerate(few):
+        for index, sample in enumerate(selected):
             yield f"{name} {index}", sample.transform(of.widened) if self.wide else sample
 
     def probe(self, label: str, sample: Any, function: Any = None, change: Any = of.copied, **options: Any) -> Probe:
-        """Make the probe of one call on a copy of the sample. change: of each of its tensors."""
-        own = sample.transform(lambda t: change(t) if of.plain(t) else of.copied(t))
+        """Return the probe for one call on a copy of the sample; `change` converts each of its tensors."""
+        copied_sample = sample.transform(lambda t: change(t) if of.plain(t) else of.copied(t))
         run = function or self.info.op
 
         def call() -> Any:
-            return own.output_process_fn_grad(run(own.input, *own.args, **own.kwargs))
+            return copied_sample.output_process_fn_grad(
+                run(copied_sample.input, *copied_sample.args, **copied_sample.kwargs)
+            )
 
-        inputs = (own.input, own.args, own.kwargs)
+        inputs = (copied_sample.input, copied_sample.args, copied_sample.kwargs)
         return Probe(self.check, label, call, inputs, self.undefined, elementwise=self.elementwise, **options)
 
 
 def _elements(sample: Any) -> int:
+    """Return the number of elements in a sample's tensors."""
     return of.elements_of((sample.input, sample.args, sample.kwargs))
 
 
 def _forward(source: Source) -> Iterator[Probe]:
+    """Yield plain calls."""
     for label, sample in source.samples():
         yield source.probe(label, sample)
 
 
 def _reference(source: Source) -> Iterator[Probe]:
+    """Yield calls with OpInfo's reference inputs."""
     function = source.info.reference_inputs_func
     for label, sample in source.samples(function=function) if function else ():
         yield source.probe(label, sample)
 
 
 def _differentiates(source: Source) -> bool:
+    """Return True if the operator has gradients in this dtype."""
     return bool(source.info.supports_autograd and (source.dtype.is_floating_point or source.dtype.is_complex))
 
 
 def _gradients(source: Source, change: Any = of.copied, most: int | None = None) -> Iterator[Probe]:
+    """Yield calls with a backward pass."""
     if not _differentiates(source):
         return
     for label, sample in list(source.samples(requires_grad=True))[:most]:
@@ -133,6 +143,7 @@ def _gradients(source: Source, change: Any = of.copied, most: int | None = None)
 
 
 def _backward(source: Source, label: str, sample: Any, change: Any) -> Probe:
+    """Return a probe that computes the result and the gradients."""
     probe = source.probe(label, sample, change=change)
     leaves = [t for t in tensors(probe.inputs) if t.requires_grad]
     forward = probe.call
@@ -149,13 +160,14 @@ def _backward(source: Source, label: str, sample: Any, change: Any) -> Probe:
 
 
 def _cotangent(tensor: torch.Tensor) -> torch.Tensor:
-    """Return a gradient that varies and is the same in every process; made without an operator that draws."""
+    """Return a varying gradient that is the same in every process; NumPy makes it, so no generator is involved."""
     numbers = torch.from_numpy(np.cos(np.arange(tensor.numel(), dtype=np.float64))).reshape(tensor.shape)
-    made = numbers.to(tensor.dtype).to(tensor.device)
-    return made if tensor.layout is torch.strided else made.to_sparse()
+    gradient = numbers.to(tensor.dtype).to(tensor.device)
+    return gradient if tensor.layout is torch.strided else gradient.to_sparse()
 
 
 def _forward_ad(source: Source) -> Iterator[Probe]:
+    """Yield calls with forward-mode differentiation."""
     from torch.autograd import forward_ad
 
     dual_of: Any = forward_ad.make_dual
@@ -164,8 +176,8 @@ def _forward_ad(source: Source) -> Iterator[Probe]:
         return
     for label, sample in source.samples(requires_grad=True):
         own = sample.transform(of.copied)
-        plain = tensors((own.input, own.args, own.kwargs))
-        tangents = {id(t): of.copied(t.detach()) for t in plain if t.requires_grad}
+        inputs_of_sample = tensors((own.input, own.args, own.kwargs))
+        tangents = {id(t): of.copied(t.detach()) for t in inputs_of_sample if t.requires_grad}
 
         def call(own: Any = own, tangents: dict[int, torch.Tensor] = tangents) -> Any:
             def dual(t: Any) -> Any:
@@ -181,6 +193,7 @@ def _forward_ad(source: Source) -> Iterator[Probe]:
 
 
 def _noncontiguous(source: Source) -> Iterator[Probe]:
+    """Yield calls with strided, transposed and offset inputs."""
     for label, sample in source.samples():
         for name, change in (("strided", of.with_stride), ("transposed", of.transposed), ("offset", of.with_offset)):
             yield source.probe(f"{label} {name}", sample, change=change)
@@ -188,6 +201,7 @@ def _noncontiguous(source: Source) -> Iterator[Probe]:
 
 
 def _bits(source: Source) -> Iterator[Probe]:
+    """Yield calls with the negative and conjugate bits set."""
     inexact = source.dtype.is_floating_point or source.dtype.is_complex
     kinds = [("neg", of.with_neg)] if inexact else []
     kinds += [("conj", of.with_conj), ("conj and neg", of.with_both)] if source.dtype.is_complex else []
@@ -201,6 +215,7 @@ def _bits(source: Source) -> Iterator[Probe]:
 
 
 def _variants(source: Source) -> Iterator[Probe]:
+    """Yield calls by method, in-place and operator variants and by aliases."""
     kinds = ("method_variant", "inplace_variant", "operator_variant", "inplace_operator_variant")
     functions = {kind: getattr(source.info, kind) for kind in kinds}
     for alias in source.info.aliases:
@@ -215,6 +230,7 @@ def _variants(source: Source) -> Iterator[Probe]:
 
 
 def _out(source: Source) -> Iterator[Probe]:
+    """Yield calls with various `out` tensors."""
     if not source.info.supports_out:
         return
     for label, sample in source.samples():
@@ -232,11 +248,12 @@ def _out(source: Source) -> Iterator[Probe]:
 
 
 def _into(function: Any, out: Any, *args: Any, **kwargs: Any) -> Any:
+    """Call the function with `out`."""
     return function(*args, **kwargs, out=tuple(out) if isinstance(out, tuple | list) else out)
 
 
 def _destinations(source: Source, expected: Any) -> Iterator[tuple[str, Callable[[torch.Tensor], torch.Tensor]]]:
-    """Yield ways to change the right destination, by name."""
+    """Yield ways to change a suitable `out` tensor, by name."""
     first = tensors(expected)[0] if tensors(expected) else torch.empty(0)
     yield "right", of.copied
     yield from (("strided", of.with_stride), ("transposed", of.transposed), ("offset", of.with_offset))
@@ -252,18 +269,20 @@ def _destinations(source: Source, expected: Any) -> Iterator[tuple[str, Callable
 
 
 def _dtypes(source: Source) -> Iterator[Probe]:
+    """Yield calls in all dtypes, including unsupported ones."""
     for dtype in ALL_DTYPES:
-        one = Source(source.info, source.options, dtype, source.check, source.undefined, source.wide)
-        for label, sample in list(one.samples())[:1]:
-            yield one.probe(label, sample)
-        yield from _gradients(one, most=1)
+        dtype_source = Source(source.info, source.options, dtype, source.check, source.undefined, source.wide)
+        for label, sample in list(dtype_source.samples())[:1]:
+            yield dtype_source.probe(label, sample)
+        yield from _gradients(dtype_source, most=1)
 
 
 def _errors(source: Source) -> Iterator[Probe]:
+    """Yield calls with OpInfo's error inputs."""
     function = source.info.error_inputs_func
     try:
         errors = list(function(source.info, source.options.device)) if function else []
-    except Exception:  # noqa: BLE001 - such inputs cannot be made on this device
+    except Exception:  # noqa: BLE001 - these inputs cannot be made on this device
         return
     for index, error in enumerate(errors):
         yield source.probe(f"error input {index}", error.sample_input, warned=False)

@@ -1,4 +1,4 @@
-"""What a run of a suite is asked to do; the parent hands it to its workers as JSON."""
+"""Define the options of a suite run; the parent passes them to its workers as JSON."""
 
 from __future__ import annotations
 
@@ -29,12 +29,21 @@ CHECKS = {
     ),
 }
 DTYPES = ("float32", "complex64", "bfloat16", "int64", "bool")
-ELEMENTS = {"cpu": 2_000, "cuda": 100_000}  # of a sample's tensors, at most: kernels are interpreted on the CPU
+ELEMENTS = {
+    "cpu": 2_000,
+    "cuda": 100_000,
+}  # limit for a sample's tensors together; small on the CPU, which interprets kernels
 
 
 @dataclass(frozen=True)
 class SuiteOptions:
-    """samples: of an operator, dtype and check, at most. shard: which of how many parts. library: a base library."""
+    """Options of a suite run.
+
+    Attributes:
+        samples: Maximum number of samples per operator, dtype and check.
+        shard: Index and number of shards.
+        library: Directory of the base kernel library; empty for the packaged one.
+    """
 
     suite: str
     device: str = "cpu"
@@ -48,12 +57,14 @@ class SuiteOptions:
 
     @property
     def dtypes(self) -> list[torch.dtype]:
+        """Return the dtypes."""
         import torch
 
         return [getattr(torch, name) for name in self.dtype_names]
 
     @property
     def elements(self) -> int:
+        """Return the maximum number of elements in a sample's tensors."""
         return ELEMENTS[self.device]
 
     def kernels(self) -> Library:
@@ -65,7 +76,7 @@ class SuiteOptions:
         return Workspace(Path(self.workspace)).library(base, platforms.load(platforms.of_device(self.device)))
 
     def registered(self) -> Registration:
-        """Register the library under the dispatcher of this process."""
+        """Register the library with this process's dispatcher."""
         from enable import library
 
         place = Path(self.workspace)
@@ -73,16 +84,17 @@ class SuiteOptions:
 
     @property
     def name(self) -> str:
-        """The name of the results file without its ending."""
+        """Return the name of the results file without its suffix."""
         index, count = self.shard
         return f"{self.suite}-{self.device}" + (f"-{index}-of-{count}" if count > 1 else "")
 
     def wants(self, item: str) -> bool:
+        """Return True if a pattern matches the item."""
         return any(fnmatchcase(item, pattern) for pattern in self.ops.split(","))
 
 
 def checked(options: SuiteOptions) -> SuiteOptions:
-    """Return the options. Raises UserError for a value that does not exist."""
+    """Return the options unchanged. Raise UserError for an invalid value."""
     import torch
 
     again = f"see: enable conformance {options.suite} --help"

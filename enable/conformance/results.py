@@ -1,7 +1,7 @@
-"""Results of suites as JSON lines: written by workers, one line an item, and read for resumption and for tables.
+"""Store a suite's results as JSON lines: workers write one line per item, and resumption and tables read them.
 
-The first line says of what format and of which run the others are. A line is written with one `write`, so that workers
-share a file; a torn last line of a run that was killed is dropped.
+The first line states the format and the run. Each line is written by one `write` call, so workers can share a file. If
+a run was killed, a torn last line is dropped.
 """
 
 from __future__ import annotations
@@ -27,8 +27,15 @@ COUNTS = ("samples", "passed", "native", "failed", "served")
 
 @dataclass
 class Line:
-    """One item of a suite. checks: counts by check. failures: check, label, kind, detail and served overloads. done:
-    the item is complete; one that a worker died of has further lines."""
+    """The results for one item of a suite.
+
+    Attributes:
+        item: Name of the item.
+        checks: Counts by check.
+        failures: Check, label, kind, detail and served overloads of each failure.
+        done: True if the item is complete. An item on which a worker died has further lines.
+        seconds: Duration.
+    """
 
     item: str
     checks: dict[str, dict[str, int]] = field(default_factory=dict)
@@ -37,27 +44,30 @@ class Line:
     seconds: float = 0.0
 
     def count(self, check: str, *names: str) -> None:
-        """Add one to counts of a check."""
+        """Add one to the named counts of a check."""
         counts = self.checks.setdefault(check, dict.fromkeys(COUNTS, 0))
         for name in names:
             counts[name] += 1
 
 
 def begin(path: Path, options: SuiteOptions, resume: bool) -> set[str]:
-    """Create the file, or keep the one that is there; return the items that are complete in it.
+    """Create the results file, or continue the existing one; return its complete items.
 
-    Raises UserError if it is to be resumed and is of another version, or of a run with other options.
+    Raises:
+        UserError: The file to resume has another version, or its run had other options.
     """
     import torch
 
     head = {"format": FORMAT, "version": VERSION, "torch": torch.__version__, "options": jsonable(options)}
     if resume and path.is_file():
         old, lines = read(path)
-        same = ("suite", "device", "dtype_names", "checks", "samples", "shard", "library")
-        differing = [name for name in same if old["options"].get(name) != head["options"][name]]
+        compared = ("suite", "device", "dtype_names", "checks", "samples", "shard", "library")
+        differing = [name for name in compared if old["options"].get(name) != head["options"][name]]
         if old["torch"] != head["torch"] or differing:
-            what = ", ".join(differing) or f"torch {old['torch']}"
-            raise UserError(f"{path}: the run to resume differs in {what}; repeat its options, or leave out --resume")
+            difference = ", ".join(differing) or f"torch {old['torch']}"
+            raise UserError(
+                f"{path}: the run to resume differs in {difference}; repeat its options, or leave out --resume"
+            )
         _mend(path)
         return {line.item for line in lines if line.done}
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -78,7 +88,7 @@ def _mend(path: Path) -> None:
 
 
 def append(path: Path, line: Line) -> None:
-    """Add a line, whatever other processes add at the same time."""
+    """Append a line; other processes may append at the same time."""
     file = os.open(path, os.O_WRONLY | os.O_APPEND)
     try:
         os.write(file, (json.dumps(asdict(line)) + "\n").encode())
@@ -87,7 +97,7 @@ def append(path: Path, line: Line) -> None:
 
 
 def read(path: Path) -> tuple[dict[str, Any], list[Line]]:
-    """Return the head and the lines. Raises UserError for a file that is no such file, or of another version."""
+    """Return the header and the lines. Raise UserError for another format or version."""
     first, *rest = path.read_bytes().decode(errors="replace").split("\n")
     try:
         head: dict[str, Any] = json.loads(first)
@@ -99,7 +109,7 @@ def read(path: Path) -> tuple[dict[str, Any], list[Line]]:
     if head["version"] != VERSION:
         raise UserError(f"{path}: version {head['version']}, this is version {VERSION}; run the suite again")
     lines = []
-    for number, text in enumerate(rest[:-1], 2):  # what follows the last newline is torn
+    for number, text in enumerate(rest[:-1], 2):  # text after the last newline is torn
         try:
             lines.append(Line(**json.loads(text)))
         except (ValueError, TypeError) as error:
@@ -111,7 +121,7 @@ def read(path: Path) -> tuple[dict[str, Any], list[Line]]:
 
 @dataclass(frozen=True)
 class Exemption:
-    """A known difference that counts as no failure. Fields are patterns; reason says why it stays."""
+    """A known difference that does not count as a failure. The fields are patterns, and `reason` explains it."""
 
     suite: str
     reason: str
@@ -123,6 +133,7 @@ class Exemption:
     detail: str = "*"
 
     def covers(self, suite: str, device: str, item: str, failure: dict[str, Any]) -> bool:
+        """Return True if all patterns match the failure."""
         values = (suite, device, item, *(failure[name] for name in ("check", "label", "kind", "detail")))
         patterns = (self.suite, self.device, self.item, self.check, self.label, self.kind, self.detail)
         return all(map(fnmatchcase, values, patterns))
@@ -135,7 +146,7 @@ def exemptions(path: Path = EXCEPTIONS) -> list[Exemption]:
 
 @dataclass
 class SuiteReport:
-    """What runs of one suite on one device came to."""
+    """The results of one suite on one device."""
 
     JSON = ("suite", "device", "rows", "failures", "known", "items", "sound")
     suite: str
@@ -147,11 +158,12 @@ class SuiteReport:
 
     @property
     def sound(self) -> bool:
+        """Return True if nothing fails."""
         return not any(row["failing"] for row in self.rows)
 
 
 def report(paths: Iterable[Path], known: Iterable[Exemption]) -> SuiteReport:
-    """Join the results of files of one suite and device, such as shards."""
+    """Merge results files for one suite and device, such as shards."""
     known, merged, items = list(known), dict[str, Counter[str]](), set[str]()
     failures: list[dict[str, Any]] = []
     excused: list[dict[str, Any]] = []
@@ -175,6 +187,7 @@ def report(paths: Iterable[Path], known: Iterable[Exemption]) -> SuiteReport:
 
 
 def _row(check: str, counts: Counter[str], excused: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return a check's table row."""
     known = sum(failure["check"] == check for failure in excused)
     row: dict[str, Any] = {"check": check, "samples": counts["samples"], "passed": counts["passed"]}
     row |= {"as native": counts["native"], "failing": counts["failed"] - known, "known": known}
@@ -182,7 +195,7 @@ def _row(check: str, counts: Counter[str], excused: list[dict[str, Any]]) -> dic
 
 
 def failure_lines(report: SuiteReport, again: list[str]) -> Iterator[str]:
-    """Yield a line for each failure, with the command that runs it again."""
+    """Yield a line for each failure, with the command that reproduces it."""
     import shlex
 
     for failure in report.failures:
@@ -195,5 +208,5 @@ def failure_lines(report: SuiteReport, again: list[str]) -> Iterator[str]:
 
 
 def _literal(item: str) -> str:
-    """Return a pattern that matches the item alone."""
+    """Return a pattern that matches only this item."""
     return "".join(f"[{c}]" if c in "[*?" else "?" if c == "," else c for c in item)

@@ -1,4 +1,4 @@
-"""How pytest is started on TorchCTS, the suite of PyPI's package `torchcts`, as one worker of several."""
+"""Start pytest on TorchCTS, the suite in PyPI's package `torchcts`, as one worker among several."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from traces import UserError
 from traces.packaging import qualified
 
 REQUIREMENT = "torchcts==0.4.1"
-INSTALL = f"pip install psutil && pip install --no-deps {REQUIREMENT}"  # it asks for torch < 2.12.2
-DESK = "ENABLE_CONFORMANCE_DESK"  # the directory and the index of the worker, for the plugin
+INSTALL = f"pip install psutil && pip install --no-deps {REQUIREMENT}"  # --no-deps because it requires torch < 2.12.2
+DESK = "ENABLE_CONFORMANCE_DESK"  # index and directory of the worker, for the plugin
 CAPABILITIES = (
     *("inference", "training", "rng", "device_generator", "rng_distributions", "double_backward", "module_hooks"),
     *("gradient_checkpointing", "autocast", "fused_optimizer", "channels_last", "sparse", "foreach", "fp8"),
     *("deterministic", "ieee754"),
 )
-LEFT_OUT = (  # what no registration of kernels changes
+LEFT_OUT = (  # features that no kernel registration changes
     *("serialization", "gradcheck", "dataloader", "nested", "named_tensor", "quantized_container_plumbing", "compile"),
     *("native_quantization", "custom_quantized_decode", "pinned_memory", "streams", "events", "guard_alloc"),
     *("device_api", "multi_device"),
@@ -43,14 +43,18 @@ manifest = {{
 
 
 def pytest_command(options: SuiteOptions) -> Callable[[Path, int], list[str]]:
-    """Return what starts a worker. Raises UserError if TorchCTS is not installed, or in another version."""
-    found = importlib.util.find_spec("torchcts")
-    if found is None or found.submodule_search_locations is None:
+    """Return a function that makes a worker's command.
+
+    Raises:
+        UserError: TorchCTS is missing or has another version.
+    """
+    spec = importlib.util.find_spec("torchcts")
+    if spec is None or spec.submodule_search_locations is None:
         raise UserError(f"suite 'torchcts': TorchCTS is not installed; run: {INSTALL}")
     version = importlib.metadata.version("torchcts")
     if f"torchcts=={version}" != REQUIREMENT:
         raise UserError(f"suite 'torchcts': this is torchcts {version}; run: {INSTALL}")
-    package = Path(found.submodule_search_locations[0])
+    package = Path(spec.submodule_search_locations[0])
 
     def command(directory: Path, index: int) -> list[str]:
         manifest = MANIFEST.format(

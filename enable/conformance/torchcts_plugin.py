@@ -1,7 +1,7 @@
-"""The pytest plugin that runs TorchCTS with the library registered; enable/conformance/torchcts.py starts it.
+"""Pytest plugin that runs TorchCTS with the library registered; enable/conformance/torchcts.py starts it.
 
-An item is a test; its check is the folder of TorchCTS that it is in. A test runs with the registration in force; if it
-fails, it runs again while the registration is suspended, and counts as native if it fails there, too.
+An item is a test, and its check is the test's TorchCTS folder. A test runs with the registration in force. If it fails,
+it runs again while the registration is suspended, and counts as native if it fails there, too.
 """
 
 from __future__ import annotations
@@ -25,19 +25,21 @@ from enable.conformance.results import Line, append
 from enable.conformance.torchcts import DESK
 from enable.conformance.worker import DETAIL, LOST, Desk
 
-MEMORY = 3 << 30  # bytes of GPU memory that a worker keeps between tests, as several share a GPU
+MEMORY = 3 << 30  # bytes of GPU memory that a worker may keep between tests, because several workers share a GPU
 
 
 class Plugin:
-    """What one worker process of pytest knows."""
+    """The state of one pytest worker process."""
 
     @cached_property
     def desk(self) -> Desk:
+        """Return the state shared with the other workers."""
         index, _, directory = os.environ[DESK].partition(":")
         return Desk(Path(directory), int(index))
 
     @cached_property
     def registration(self) -> Any:
+        """Return the registration, made at first use."""
         return self.desk.options.registered()
 
 
@@ -46,14 +48,14 @@ PLUGIN = Plugin()
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Make TorchCTS collect in seconds: its tables do not change while they are read, and results are kept here."""
+    """Speed up TorchCTS's collection to seconds: cache its tables, which do not change, and disable its result files."""
     PLUGIN.desk.note("", phase="starting")
     with contextlib.suppress(ImportError, AttributeError):
         op_metadata: Any = importlib.import_module("torchcts.op_metadata")
-        slow = op_metadata._validation_metadata
-        whole = functools.cache(lambda: slow(None))
+        validate = op_metadata._validation_metadata
+        validated_once = functools.cache(lambda: validate(None))
         op_metadata._validation_metadata = lambda metadata: (
-            whole() if metadata is None or metadata is op_metadata.load_op_metadata() else slow(metadata)
+            validated_once() if metadata is None or metadata is op_metadata.load_op_metadata() else validate(metadata)
         )
     modules: list[Any] = [m for name, m in sys.modules.items() if "torchcts" in name or name.endswith("conftest")]
     for module in modules:
@@ -67,7 +69,7 @@ def pytest_configure(config: pytest.Config) -> None:
     with contextlib.suppress(ImportError):
         import torch.testing._internal.common_utils as common
 
-        common.extract_test_fn = lambda: None  # looks through the stack at every sample
+        common.extract_test_fn = lambda: None  # it walks the stack at every sample
 
 
 def pytest_runtestloop(session: Any) -> bool:
@@ -85,7 +87,7 @@ def pytest_runtestloop(session: Any) -> bool:
 
 
 def _tested(item: Any, desk: Desk, registration: Any) -> Line:
-    """Return the line of one test."""
+    """Return the line for one test."""
     check, began = item.nodeid.split("torchcts/")[-1].split("/")[0], time.time()
     desk.note(item.nodeid, check, "test", "ours")
     before = Counter(registration.counts.served)
@@ -102,13 +104,13 @@ def _tested(item: Any, desk: Desk, registration: Any) -> Line:
     line = Line(item.nodeid, seconds=round(time.time() - began, 2))
     line.count(check, *(() if outcome == "skipped" else ("samples", outcome)), *(["served"] if served else []))
     if outcome == "failed":
-        told = {"check": check, "label": "test", "kind": "test", "detail": detail[:DETAIL], "served": served[:8]}
-        line.failures.append(told)
+        failure = {"check": check, "label": "test", "kind": "test", "detail": detail[:DETAIL], "served": served[:8]}
+        line.failures.append(failure)
     return line
 
 
 def _outcome(item: Any) -> tuple[str, str]:
-    """Run a test with its fixtures; return passed, failed or skipped, and why it failed."""
+    """Run a test with its fixtures; return passed, failed or skipped, with the failure's message."""
     from _pytest.runner import runtestprotocol
 
     outcome, detail = "passed", ""
@@ -122,7 +124,7 @@ def _outcome(item: Any) -> tuple[str, str]:
 
 
 def _settle(desk: Desk) -> None:
-    """Free what a test left on the GPU."""
+    """Free cached GPU memory that a test left."""
     import torch
 
     if desk.options.device == "cuda" and torch.cuda.memory_reserved() > MEMORY:

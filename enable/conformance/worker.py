@@ -1,7 +1,7 @@
-"""One process of several that run a suite: takes items, answers each natively and through the registration, compares.
+"""One of several processes that run a suite: take items, answer each natively and through the registration, compare.
 
-Run by enable/conformance/driver.py: `python -m enable.conformance.worker DIRECTORY INDEX`. The directory holds what all
-workers share. A worker may crash at any call: `note` says at which, and the next process goes on after it.
+enable/conformance/driver.py starts it: `python -m enable.conformance.worker DIRECTORY INDEX`. All workers share the
+directory. A worker may crash at any call. `note` records the call, and the next process continues after it.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from enable.conformance.results import Line, append
 from generate.validation import validated
 from traces.packaging import qualified
 
-LOST = 77  # exit status: the GPU context is broken
-DETAIL = 400  # characters of a failure that are kept
-FAILURES = 200  # of an item that are kept; all are counted
+LOST = 77  # exit status if the GPU context is broken
+DETAIL = 400  # characters kept per failure
+FAILURES = 200  # failures kept per item; all are counted
 
 
 class Desk:
-    """What the workers of a run share, in a directory: options, the next item to take, and what each is at."""
+    """The state that a run's workers share in a directory: options, the next item, and each worker's position."""
 
     def __init__(self, directory: Path, index: int) -> None:
         self.directory, self.index, self._parent = directory, index, os.getppid()
@@ -44,52 +44,53 @@ class Desk:
 
     @property
     def late(self) -> bool:
-        """Whether time is up, or the run was killed."""
+        """Return True if time is up or the run was killed."""
         return time.time() > self.deadline or os.getppid() != self._parent
 
     def order(self, items: list[str]) -> list[str]:
-        """Return the items that are to be run, in an order that makes any first part of them an even sample."""
+        """Return the items to run, in an order in which every prefix is an even sample."""
         index, count = self.options.shard
         ordered = sorted(items, key=lambda item: hashlib.sha256(item.encode()).digest())
-        mine = [item for place, item in enumerate(ordered) if place % count == index and self.options.wants(item)]
-        left = [item for item in mine if item not in self.done]
-        (self.directory / "total").write_text(f"{len(left)} {len(mine)}")
-        return left
+        selected = [item for place, item in enumerate(ordered) if place % count == index and self.options.wants(item)]
+        remaining = [item for item in selected if item not in self.done]
+        (self.directory / "total").write_text(f"{len(remaining)} {len(selected)}")
+        return remaining
 
     def claims(self, items: list[str]) -> Iterator[str]:
-        """Yield items that no other worker takes, until there are none, or no time."""
+        """Yield items that no other worker takes, until none is left or time is up."""
         while not self.late:
             with open(self.directory / "next", "r+") as file:
                 fcntl.flock(file, fcntl.LOCK_EX)
-                place = int(file.read() or 0)
+                position = int(file.read() or 0)
                 file.seek(0)
-                file.write(str(place + 1))
-            if place >= len(items):
+                file.write(str(position + 1))
+            if position >= len(items):
                 return
-            yield items[place]
+            yield items[position]
 
     @cached_property
     def _note(self) -> int:
+        """Return the file descriptor for notes."""
         return os.open(self.directory / f"now-{self.index}", os.O_RDWR | os.O_CREAT | os.O_TRUNC)
 
     def note(self, item: str, check: str = "", label: str = "", phase: str = "", message: str = "") -> None:
-        """Write down what is being run, so that a death of this process is attributed to it."""
+        """Record the current call, so that a crash can be attributed to it."""
         now = {"item": item, "check": check, "label": label, "phase": phase, "message": message, "at": time.time()}
         text = json.dumps(now).encode()
         os.pwrite(self._note, text + b" " * max(0, 2048 - len(text)), 0)
 
 
 class Comparer:
-    """Answers the probes of an item natively and through the registration."""
+    """Answers an item's probes natively and through the registration, and compares the responses."""
 
     def __init__(self, desk: Desk) -> None:
         self.desk, self.options = desk, desk.options
         self.suite: Any = importlib.import_module(qualified(f"enable.conformance.{self.options.suite}"))
-        torch.set_warn_always(True)  # else the native call alone warns
+        torch.set_warn_always(True)  # otherwise only the first call, the native one, would warn
         self.registration = self.options.registered()
 
     def run(self, item: str, without: frozenset[str] = frozenset()) -> Line | None:
-        """Return the item's line, None if time ran out."""
+        """Return the item's line, or None if time ran out."""
         device, began = self.options.device, time.time()
         with self.registration.suspended():
             native = []
@@ -115,10 +116,12 @@ class Comparer:
         return line
 
     def _probes(self, item: str, ours: bool, without: frozenset[str]) -> Iterator[Any]:
-        made = self.suite.probes(item, self.options, False, ours)
-        return (probe for probe in made if probe.check not in without)
+        """Return the item's probes, except for the checks in `without`."""
+        probes = self.suite.probes(item, self.options, False, ours)
+        return (probe for probe in probes if probe.check not in without)
 
     def _compare(self, item: str, probes: list[Any], native: list[Any], ours: list[Any], served: list[Any]) -> Line:
+        """Return the item's line with counts and the first difference for each probe."""
         line, wide = Line(item), dict[str, Any]()
         tolerance = self.suite.tolerance(item)
 
@@ -129,30 +132,31 @@ class Comparer:
 
         for probe, a, b, kernels in zip(probes, native, ours, served, strict=True):
             name = f"{probe.check}: {probe.like or probe.label}"
-            found = list(differences(probe, a, b, tolerance, partial(reference, name)))
-            outcome = "failed" if found else "native" if a.error else "passed"
+            found_differences = list(differences(probe, a, b, tolerance, partial(reference, name)))
+            outcome = "failed" if found_differences else "native" if a.error else "passed"
             line.count(probe.check, "samples", outcome, *(["served"] if kernels else []))
-            for difference in found[:1]:
+            for difference in found_differences[:1]:
                 if len(line.failures) < FAILURES:
-                    told = probe.check, probe.label, difference.kind, difference.detail[:DETAIL], kernels[:8]
-                    line.failures.append(_failure(*told))
+                    fields = probe.check, probe.label, difference.kind, difference.detail[:DETAIL], kernels[:8]
+                    line.failures.append(_failure(*fields))
         return line
 
 
 def _failure(check: str, label: str, kind: str, detail: str, served: list[str]) -> dict[str, Any]:
+    """Return a failure as it is stored."""
     return {"check": check, "label": label, "kind": kind, "detail": detail, "served": served}
 
 
 def main() -> None:
-    """Take items until there are none."""
+    """Take items until none is left."""
     desk = Desk(Path(sys.argv[1]), int(sys.argv[2]))
-    again = json.loads(sys.argv[3]) if len(sys.argv) > 3 else None
+    restarted = json.loads(sys.argv[3]) if len(sys.argv) > 3 else None
     try:
         desk.note("", phase="starting")
         comparison = Comparer(desk)
         items = desk.order(comparison.suite.items(desk.options))
-        if again:
-            _run(desk, comparison, again["item"], frozenset(again["without"]))
+        if restarted:
+            _run(desk, comparison, restarted["item"], frozenset(restarted["without"]))
         for item in desk.claims(items):
             _run(desk, comparison, item)
         desk.note("", phase="finished")
@@ -163,6 +167,7 @@ def main() -> None:
 
 
 def _run(desk: Desk, comparison: Comparer, item: str, without: frozenset[str] = frozenset()) -> None:
+    """Run one item and append its line; an error in the suite itself counts as a failure."""
     desk.note(item, phase="samples")
     try:
         line = comparison.run(item, without)
@@ -178,6 +183,7 @@ def _run(desk: Desk, comparison: Comparer, item: str, without: frozenset[str] = 
 
 
 def _now(desk: Desk) -> tuple[str, str, str, str]:
+    """Return the item, check, label and phase of the current note."""
     now = json.loads(os.pread(desk._note, 4096, 0))
     return now["item"], now["check"], now["label"], now["phase"]
 

@@ -120,7 +120,9 @@ def _none_found(workspace: Workspace, flow: Dataflow, model: str, operator: str 
     """Return the message for a search without results."""
     what = f" with {full(operator)}" if operator else ""
     why = workspace.command("fuse", model, "--why")
-    return f"{model}: no subgraph{what} of its {len(flow.calls)} calls is worth fusing; what cannot be part of one: {why}"
+    return (
+        f"{model}: no subgraph{what} of its {len(flow.calls)} calls is worth fusing; what cannot be part of one: {why}"
+    )
 
 
 def _name(workspace: Workspace, trace: Trace, model: str) -> str:

@@ -1,1 +1,1 @@
-"""`enable report`: what a workspace knows, as one page that opens offline."""
+"""Build the report of `enable report`: the workspace's results as one page that opens offline."""

@@ -1,4 +1,4 @@
-"""What changed since an earlier report: its page, or the JSON that was kept of it."""
+"""Compare a report with an earlier one, given as its page or as its JSON."""
 
 from __future__ import annotations
 
@@ -15,35 +15,46 @@ _DATA = re.compile(r'<script type="application/json" id="data">(.*?)</script>', 
 
 
 def earlier(path: Path) -> dict[str, Any]:
-    """The data of an earlier report. Raises UserError for a file that is none."""
+    """Read an earlier report's data. Raise UserError if the file is not a report."""
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(
             f"--since {path}: cannot be read ({error}); name a page of enable report, or its --json"
         ) from error
-    inside = _DATA.search(text)
+    embedded_json = _DATA.search(text)
     try:
-        found = json.loads(inside[1] if inside else text)
-        known = found["format"] == FORMAT
+        data = json.loads(embedded_json[1] if embedded_json else text)
+        is_report = data["format"] == FORMAT
     except (ValueError, KeyError, TypeError) as error:
-        what = "is no report; name a page that enable report wrote, or what its --json printed"
-        raise UserError(f"--since {path}: {what}") from error
-    if not known or found["version"] != VERSION:
-        told = f"{str(found['format'])[:40]} {str(found.get('version'))[:10]}"
-        raise UserError(f"--since {path}: of format {told}, this one reads {FORMAT} {VERSION}; make it anew")
-    return dict(found)
+        problem = "is no report; name a page that enable report wrote, or what its --json printed"
+        raise UserError(f"--since {path}: {problem}") from error
+    if not is_report or data["version"] != VERSION:
+        its_format = f"{str(data['format'])[:40]} {str(data.get('version'))[:10]}"
+        raise UserError(f"--since {path}: of format {its_format}, this one reads {FORMAT} {VERSION}; make it anew")
+    return dict(data)
 
 
 def changes(before: dict[str, Any], now: dict[str, Any]) -> dict[str, Any]:
-    """Overloads, by platform, whose state differs, and models whose share does."""
-    was, is_ = ({(r["platform"], r["overload"]): r["state"] for r in of["overloads"]} for of in (before, now))
+    """Return the overloads whose state differs, by platform, and the earlier shares for all models."""
+    states_before, states_now = (
+        {(r["platform"], r["overload"]): r["state"] for r in of["overloads"]} for of in (before, now)
+    )
     rows = [
-        {"platform": platform, "overload": overload, "before": was.get((platform, overload), "-"), "now": state}
-        for (platform, overload), state in is_.items()
-        if was.get((platform, overload)) != state
+        {
+            "platform": platform,
+            "overload": overload,
+            "before": states_before.get((platform, overload), "-"),
+            "now": state,
+        }
+        for (platform, overload), state in states_now.items()
+        if states_before.get((platform, overload)) != state
     ]
-    gone = [{"platform": p, "overload": o, "before": s, "now": "-"} for (p, o), s in was.items() if (p, o) not in is_]
+    gone = [
+        {"platform": p, "overload": o, "before": s, "now": "-"}
+        for (p, o), s in states_before.items()
+        if (p, o) not in states_now
+    ]
     passes = str(Outcome.PASS)
     shares = {(m["platform"], m["name"]): m["overloads"]["percent"] for m in before["models"]}
     return {

@@ -1,4 +1,4 @@
-"""What a report holds: `enable report --json` prints it, and the page is made of it."""
+"""Collect the data of a report; `enable report --json` prints it, and the page is rendered from it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from enable.workspace import Workspace
 from traces import UserError
 
 
-def report(  # noqa: PLR0913 - one parameter an option
+def report(  # noqa: PLR0913 - one parameter per option
     workspace: Workspace,
     base: Path | None,
     traces: Sequence[str],
@@ -29,18 +29,30 @@ def report(  # noqa: PLR0913 - one parameter an option
     benchmarks: Sequence[Path],
     since: Path | None = None,
 ) -> dict[str, Any]:
-    """Judge what was not judged yet, and collect what is known. traces: all of the workspace if neither these nor
-    campaigns are named.
+    """Judge everything that has no verdict yet, and collect the results.
 
-    Raises UserError if there is no such trace, campaign, platform or file, or nothing to report on.
+    Args:
+        workspace: The workspace.
+        base: Directory of the kernel library, or None for the packaged one.
+        traces: Trace names. If neither traces nor campaigns are named, all traces of the workspace are used.
+        of_campaigns: Campaign names.
+        platforms: Platform names.
+        benchmarks: Files with measured speeds.
+        since: An earlier report to compare with, or None.
+
+    Returns:
+        The report's JSON object.
+
+    Raises:
+        UserError: A trace, campaign, platform or file does not exist, or there is nothing to report on.
     """
-    before, speed = earlier(since) if since else None, performance(benchmarks)
+    earlier_data, speed = earlier(since) if since else None, performance(benchmarks)
     names = list(dict.fromkeys(traces or ([] if of_campaigns else workspace.trace_names())))
-    told = campaigns(workspace, of_campaigns)
+    campaign_data = campaigns(workspace, of_campaigns)
     if not names and not of_campaigns:
         record = workspace.command("capture", "nanogpt")
         raise UserError(f"no trace in {workspace.traces} to report on; record one: {record}")
-    found: dict[str, Any] = {
+    data: dict[str, Any] = {
         "format": FORMAT,
         "version": VERSION,
         "made": time.strftime("%Y-%m-%d %H:%M"),
@@ -51,18 +63,18 @@ def report(  # noqa: PLR0913 - one parameter an option
         "traces": [trace_view(name, workspace.open_trace(name)) for name in names],
         "performance": speed,
         "searches": searches(workspace),
-        **told,
+        **campaign_data,
     }
     for platform in dict.fromkeys(platforms) if names else ():
         with Session(workspace, base, platform) as session:
-            one = of_platform(session, names)
-            failing = [(name, row) for of in one.rows.values() for name, row in of.items() if row.failing]
-            found["failures"] += failures(session, failing, found["kernels"])
-        found["platforms"].append(one.name)
+            platform_data = of_platform(session, names)
+            failing = [(name, row) for of in platform_data.rows.values() for name, row in of.items() if row.failing]
+            data["failures"] += failures(session, failing, data["kernels"])
+        data["platforms"].append(platform_data.name)
         for key in ("models", "missing", "overloads", "opinfo"):
-            found[key] += getattr(one, key)
-    against = speeds(speed)
-    for row in found["overloads"]:
-        row["speed"] = against.get(row["overload"])
-    found["changes"] = changes(before, found) if before else None
-    return found
+            data[key] += getattr(platform_data, key)
+    speed_by_overload = speeds(speed)
+    for row in data["overloads"]:
+        row["speed"] = speed_by_overload.get(row["overload"])
+    data["changes"] = changes(earlier_data, data) if earlier_data else None
+    return data

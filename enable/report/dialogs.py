@@ -1,4 +1,4 @@
-"""Campaigns for the page, and what was said in their dialogs, answers as differences from the ones before."""
+"""Prepare campaigns and their dialogs for the page; each answer also appears as a diff from the one before."""
 
 from __future__ import annotations
 
@@ -11,26 +11,27 @@ from enable.campaigns.work import place_of
 from enable.refine.dialogs import DialogRun, calls, runs
 from enable.workspace import Workspace
 
-MOST_TEXT = 20_000  # characters of a message that are shown
-MOST_DIALOGS = 400  # operators of all campaigns whose dialogs are shown, those that did not pass first
+MOST_TEXT = 20_000  # characters per message on the page
+MOST_DIALOGS = 400  # dialogs on the page over all campaigns; operators that did not pass come first
 
 
 def campaigns(workspace: Workspace, names: Sequence[str]) -> dict[str, Any]:
-    """Raises UserError if there is no such campaign or it is damaged."""
+    """Return the campaigns and their dialogs. Raise UserError if a campaign is missing or damaged."""
     if not names:
         return {"campaigns": [], "dialogs": []}
-    told = [read(place_of(workspace, name)) for name in names]
-    found = report(told)
-    for row, one in zip(found["campaigns"], told, strict=True):
-        row["within"] = [round(float(v), 2) for v in cumulative(one)]
-        row["operators"] = one.operators.astype({"passed": bool}).to_dict("records")
-        row["outcomes"] = {str(k): int(n) for k, n in one.answers.outcome.value_counts().items()}
+    results = [read(place_of(workspace, name)) for name in names]
+    data = report(results)
+    for row, result in zip(data["campaigns"], results, strict=True):
+        row["within"] = [round(float(v), 2) for v in cumulative(result)]
+        row["operators"] = result.operators.astype({"passed": bool}).to_dict("records")
+        row["outcomes"] = {str(k): int(n) for k, n in result.answers.outcome.value_counts().items()}
     dialogs = [(name, run) for name in names for run in runs(workspace, campaign=name)]
     dialogs.sort(key=lambda pair: pair[1].as_json()["stage"] == "PASSED")
-    return {**found, "dialogs": [_dialog(name, run) for name, run in dialogs[:MOST_DIALOGS]]}
+    return {**data, "dialogs": [_dialog(name, run) for name, run in dialogs[:MOST_DIALOGS]]}
 
 
 def _dialog(campaign: str, run: DialogRun) -> dict[str, Any]:
+    """Return one dialog with its messages and answers."""
     row, before = run.as_json(), ""
     turns: list[dict[str, Any]] = []
     for call in calls(run) if not run.problem else ():
@@ -55,5 +56,5 @@ def _dialog(campaign: str, run: DialogRun) -> dict[str, Any]:
 
 
 def difference(before: str, after: str) -> str:
-    """A unified difference of two texts, without its head; empty if they are equal."""
+    """Return a unified diff of two texts without its header lines; empty if they are equal."""
     return "\n".join(list(difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm=""))[2:])

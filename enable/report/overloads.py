@@ -1,4 +1,4 @@
-"""Of a platform: its models, each overload that they call, what is missing, and OpInfo by category."""
+"""Collect a platform's results: its models, each overload that they call, missing overloads, and OpInfo by category."""
 
 from __future__ import annotations
 
@@ -15,13 +15,23 @@ from verify.judging.standings import Standing
 from verify.outcome import Outcome
 
 _NOT_RUN = "not run"
-_OTHERS = "others"  # integers, bool and what has no tensor: cases that name no floating dtype
+_OTHERS = "others"  # cases without a floating dtype: integers, bool, or no tensor at all
 
 
 @dataclass
 class OfPlatform:
-    """What one platform's session tells. rows, uses: by overload and trace. not_run: traces of OpInfo and
-    overloads whose cases were left when an operator had failed: of these nothing is known."""
+    """The results of one platform's session.
+
+    Attributes:
+        name: Platform name.
+        models: Coverage of each trace.
+        opinfo: OpInfo coverage of each trace by category.
+        rows: Coverage rows by overload and trace.
+        uses: Calls and cost by overload and trace.
+        not_run: Pairs (OpInfo trace, overload) whose cases were skipped after an operator failed. Their state is unknown.
+        overloads: Table rows for all overloads.
+        missing: Table rows for overloads that some trace lacks.
+    """
 
     name: str
     models: list[dict[str, Any]] = field(default_factory=list)
@@ -34,57 +44,61 @@ class OfPlatform:
 
 
 def of_platform(session: Session, traces: Sequence[str]) -> OfPlatform:
-    """Judge what was not judged yet. Raises UserError if there is no such trace, or it is damaged."""
-    found = OfPlatform(session.platform.name)
+    """Judge everything that has no verdict yet, and return the platform's results.
+
+    Raises:
+        UserError: A trace does not exist or is damaged.
+    """
+    result = OfPlatform(session.platform.name)
     for name in traces:
-        coverage = _covered(session, name, found)
+        coverage = _covered(session, name, result)
         used = uses(session.workspace.open_trace(name))
         compute = [row for row in coverage.compute if not row.of_cpus]
         for row in compute:
-            found.rows.setdefault(row.overload, {})[name] = row
-            found.uses.setdefault(row.overload, {})[name] = used[row.overload]
-        told = coverage.as_json()
-        whole, served = (
+            result.rows.setdefault(row.overload, {})[name] = row
+            result.uses.setdefault(row.overload, {})[name] = used[row.overload]
+        summary = coverage.as_json()
+        total_seconds, served_seconds = (
             sum(used[r.overload].cost.seconds for r in rows) for rows in (compute, [r for r in compute if r.covered])
         )
-        found.models.append(
+        result.models.append(
             {
                 "name": name,
                 "model": coverage.model,
-                "platform": found.name,
-                **{key: told[key] for key in ("overloads", "calls")},
-                "seconds": whole,
-                "time_percent": percent(round(1e12 * whole), round(1e12 * served)),
+                "platform": result.name,
+                **{key: summary[key] for key in ("overloads", "calls")},
+                "seconds": total_seconds,
+                "time_percent": percent(round(1e12 * total_seconds), round(1e12 * served_seconds)),
                 "missing": [row.overload for row in compute if not row.covered],
                 "command": session.command("coverage", name),
             }
         )
     standings, accuracies = session.judge.standings(), session.judge.accuracies()
-    for overload, rows in sorted(found.rows.items()):
+    for overload, rows in sorted(result.rows.items()):
         match = session.library.match(overload) if is_known(overload) else None
         which = (match.kernels, overload) if match else ((), overload)
-        found.overloads.append(_overload(overload, rows, found, standings[which], accuracies.get(which)))
-    found.missing = _missing(session, found)
-    return found
+        result.overloads.append(_overload(overload, rows, result, standings[which], accuracies.get(which)))
+    result.missing = _missing(session, result)
+    return result
 
 
 def _covered(session: Session, name: str, found: OfPlatform) -> Coverage:
-    """The coverage of a trace, with what to type; what OpInfo says is noted."""
+    """Return the coverage of a trace with suggested commands; add its OpInfo results to `found`."""
     operators = session.opinfo_coverage(name, exhaustive=False)
     if operators is None:
         return session.coverage(name)
     found.not_run |= {(name, overload) for overload in operators.not_run}
-    told = operators.as_json()
+    summary = operators.as_json()
     categories = [
         {"category": category, **counts, "published": CATEGORIES.get(category)}
-        for category, counts in told["categories"].items()
+        for category, counts in summary["categories"].items()
     ]
-    failing = [row for row in told["operator_rows"] if row["outcome"] != Outcome.PASS]
+    failing = [row for row in summary["operator_rows"] if row["outcome"] != Outcome.PASS]
     found.opinfo.append(
         {
             "trace": name,
             "platform": found.name,
-            **{key: told[key] for key in ("operators", "random")},
+            **{key: summary[key] for key in ("operators", "random")},
             "categories": categories,
             "rows": failing,
         }
@@ -95,7 +109,7 @@ def _covered(session: Session, name: str, found: OfPlatform) -> Coverage:
 def _overload(
     overload: str, rows: Mapping[str, Row], found: OfPlatform, standing: Standing, accuracy: float | None
 ) -> dict[str, Any]:
-    """One row of the table: the worst that any trace says, and what is known of the kernel."""
+    """Return an overload's table row: the worst state over all traces, and the kernel's verdicts."""
     known = {name: row for name, row in rows.items() if (name, overload) not in found.not_run}
     worst = min((known or rows).values(), key=lambda row: row.covered)
     failed = standing.failed.get(worst.failing) if worst.failing else None
@@ -120,19 +134,19 @@ def _overload(
 
 
 def dtypes_of(standing: Standing) -> dict[str, str]:
-    """The outcome of each floating dtype that a kernel was judged on, and of the cases that name none."""
+    """Return a kernel's outcome for each floating dtype on which it was judged, and for cases without one."""
     passed = {d or _OTHERS for v in standing.passed.values() for d in v.dtypes.split(",")}
     failed = {d or _OTHERS: str(v.outcome) for v in standing.failed.values() for d in v.dtypes.split(",")}
     return {**dict.fromkeys(sorted(passed), str(Outcome.PASS)), **failed}
 
 
 def _missing(session: Session, found: OfPlatform) -> list[dict[str, Any]]:
-    """What some trace is known to lack: what most lack first, then what takes most of the estimated time."""
+    """Return the overloads that some trace lacks; those missing in most traces first, then by estimated time."""
     needs = []
     for overload, of_traces in found.rows.items():
         known = {name: row for name, row in of_traces.items() if (name, overload) not in found.not_run}
         needs.append(Need(overload, known, {name: found.uses[overload][name] for name in known}))
-    whole = sum(need.cost.seconds for need in needs)
+    total_seconds = sum(need.cost.seconds for need in needs)
     rows = []
     for need in sorted(needs, key=lambda need: need.worth("models"), reverse=True):
         if need.lacking:
@@ -145,7 +159,7 @@ def _missing(session: Session, found: OfPlatform) -> list[dict[str, Any]]:
                     "lacking": need.lacking,
                     "calls": need.calls,
                     "seconds": need.cost.seconds,
-                    "percent": round(100 * need.cost.seconds / whole, 1) if whole else 0.0,
+                    "percent": round(100 * need.cost.seconds / total_seconds, 1) if total_seconds else 0.0,
                     "state": first.state,
                     "detail": first.detail,
                     "next": first.again or refine,

@@ -1,7 +1,7 @@
-"""The data of a report as one HTML page that needs nothing else.
+"""Render a report's data as one self-contained HTML page.
 
-Texts of traces, kernels and models reach the page as JSON, and the page's own script sets them as text, so none is ever
-markup. A Content-Security-Policy admits the page's scripts alone, by their hashes, and no connection anywhere.
+Texts from traces, kernels and models reach the page as JSON. The page's own script inserts them as text, so they never
+become markup. A Content-Security-Policy admits only the page's own scripts, by their hashes, and no connections.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ _STYLES = ("tabulator.css", "report.css")
 
 
 def html(data: dict[str, Any]) -> str:
-    """The whole page."""
+    """Return the whole page."""
     environment = Environment(loader=PackageLoader(qualified("enable")), autoescape=True, undefined=StrictUndefined)
     scripts = [(_ASSETS / name).read_text(encoding="utf-8").replace("</script", "<\\/script") for name in _SCRIPTS]
     hashes = " ".join(f"'sha256-{base64.b64encode(hashlib.sha256(s.encode()).digest()).decode()}'" for s in scripts)
     return environment.get_template("report.html.j2").render(
-        data=Markup(embedded(data)),  # embedded() leaves no markup in it
-        scripts=[Markup(s) for s in scripts],  # files of ours
+        data=Markup(embedded(data)),  # embedded() escapes all markup
+        scripts=[Markup(s) for s in scripts],  # our own files
         styles=[Markup((_ASSETS / name).read_text(encoding="utf-8")) for name in _STYLES],
         policy=f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data: blob:; "
         "base-uri 'none'; form-action 'none'",
@@ -39,6 +39,6 @@ def html(data: dict[str, Any]) -> str:
 
 
 def embedded(data: dict[str, Any]) -> str:
-    """JSON that is safe within a script element: no character of it begins or ends markup."""
+    """Return the data as JSON that is safe inside a script element: no character begins or ends markup."""
     text = json.dumps(data, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")

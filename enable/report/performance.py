@@ -1,4 +1,4 @@
-"""Speed as `python -m benchmarks.operators --json FILE` wrote it, a line a call."""
+"""Read speeds that `python -m benchmarks.operators --json FILE` wrote, one line per call."""
 
 from __future__ import annotations
 
@@ -15,43 +15,48 @@ _TIMES = ("aten", "library", "least")
 
 
 def performance(paths: Sequence[Path]) -> list[dict[str, Any]]:
-    """A row a call: overload, dtype, shapes, place, and microseconds of ATen, of the library, and at the least.
+    """Return one row per call: overload, dtype, shapes, device, and microseconds of ATen, the library and the lower bound.
 
-    Raises UserError for a file that is none of the benchmark's.
+    Raises:
+        UserError: A file was not written by the benchmark.
     """
     return [row for path in paths for row in _rows(path)]
 
 
 def _rows(path: Path) -> list[dict[str, Any]]:
+    """Read one file's rows, without failed calls and calls that the library does not serve."""
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"{path}: cannot be read ({error}); write one: python -m benchmarks.operators") from error
-    found = []
+    rows = []
     for number, line in enumerate(lines, start=1):
         try:
-            told = json.loads(line)
-            row = told["row"]
-            if told.get("failed") or row["library"] is None:
+            record = json.loads(line)
+            row = record["row"]
+            if record.get("failed") or row["library"] is None:
                 continue
             times = {name: float(row[name]) for name in _TIMES}
             if not all(math.isfinite(time) and time > 0 for time in times.values()):
                 raise ValueError(times)
-            bound = float(row["host"]) > times["library"]
-            named = {"overload": str(row["overload"]), "dtype": str(told["dtype"]), "place": str(told["place"])}
-            found.append({**named, "shapes": str(row["shapes"]), **times, "launch_bound": bound})
+            is_launch_bound = float(row["host"]) > times["library"]
+            labels = {"overload": str(row["overload"]), "dtype": str(record["dtype"]), "place": str(record["place"])}
+            rows.append({**labels, "shapes": str(row["shapes"]), **times, "launch_bound": is_launch_bound})
         except (ValueError, KeyError, TypeError) as error:
-            what = f"line {number} is none of benchmarks.operators --json ({type(error).__name__})"
-            raise UserError(f"{path}: {what}; name another file with --benchmark") from error
-    return found
+            problem = f"line {number} is none of benchmarks.operators --json ({type(error).__name__})"
+            raise UserError(f"{path}: {problem}; name another file with --benchmark") from error
+    return rows
 
 
 def speeds(rows: Sequence[dict[str, Any]]) -> dict[str, float]:
-    """Of each overload the slowest call against ATen, of those not bound by their launch where there are any."""
-    by: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    """Return for each overload the slowest call's speed relative to ATen.
+
+    Launch-bound calls count only if an overload has no others.
+    """
+    rows_by_overload: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for row in rows:
-        by[row["overload"]].append(row)
+        rows_by_overload[row["overload"]].append(row)
     return {
         o: round(min(r["aten"] / r["library"] for r in ([r for r in of if not r["launch_bound"]] or of)), 3)
-        for o, of in by.items()
+        for o, of in rows_by_overload.items()
     }

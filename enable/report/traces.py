@@ -1,4 +1,4 @@
-"""Of a trace: its step as a timeline, the memory of its inputs, and how shapes and dtypes are spread."""
+"""Summarize a trace: its step as a timeline, the memory of its inputs, and the distribution of shapes and dtypes."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from enable.trace_views.timeline import timeline
 from traces import CallRecord, Trace
 from traces.frames import frame_of
 
-MOST = 2_500  # stored calls of a trace whose timeline is drawn
-MODULES = 40  # that are told, those with most memory
+MOST = 2_500  # the timeline is drawn for traces with at most this many stored calls
+MODULES = 40  # modules on the page, largest memory first
 
 
 def trace_view(name: str, trace: Trace) -> dict[str, Any]:
-    """What the page shows of a trace. Raises TraceError if it is damaged."""
+    """Return a trace's summary. Raise TraceError if it is damaged."""
     records = list(trace.calls())
     frame = frame_of(trace, records)
     memory = frame.groupby(["module", "phase"]).bytes.sum().unstack(fill_value=0)
@@ -39,19 +39,19 @@ def trace_view(name: str, trace: Trace) -> dict[str, Any]:
 
 
 def _exponent(tensor: dict[str, Any]) -> int:
-    """The binary logarithm of a tensor's elements, rounded down; -1 of none."""
+    """Return the binary logarithm of the number of elements, rounded down; -1 for no elements."""
     elements = int(math.prod(tensor["shape"]))
     return elements.bit_length() - 1
 
 
 def _slices(trace: Trace, records: Sequence[CallRecord]) -> list[list[Any]]:
-    """[name, depth, begin, duration, kind]: of calls the depth is that of the innermost module and one more."""
+    """Return the timeline as [name, depth, begin, duration, kind]; a call lies one level below its innermost module."""
     events = [e for e in timeline(trace, records)["traceEvents"] if e["ph"] == "X" and e["tid"] == 0]
     ends: list[float] = []
-    found = []
+    slices = []
     for event in events:
         while ends and ends[-1] <= event["ts"] + 1e-9:
             ends.pop()
-        found.append([event["name"], len(ends), round(event["ts"], 3), round(event["dur"], 3), event["cat"]])
+        slices.append([event["name"], len(ends), round(event["ts"], 3), round(event["dur"], 3), event["cat"]])
         ends.append(event["ts"] + event["dur"])
-    return found
+    return slices

@@ -218,9 +218,7 @@ def _registered(
         try:
             if choice.device == "cpu":  # the reference also runs on the CPU, so only compiled graphs are served
                 select(None, choice.unverified, library, workspace.root, "cpu")
-                nothing = Registration(
-                    "cpu", Server(lambda overload: None, "cpu"), {}, lambda: None
-                )
+                nothing = Registration("cpu", Server(lambda overload: None, "cpu"), {}, lambda: None)
                 stack.callback(nothing.undo)
                 yield nothing
                 return
@@ -405,9 +403,7 @@ def summary(report: TrainingReport) -> str:
             lines += ["", table([{title: name, **{c: row[c] for c in shown}} for name, row in found.items()])]
     if report.choice.fused:
         lines += ["", table(rows(report.fusions)) if report.fusions else "no graph of the model was compiled"]
-    served, others = (
-        sum(row["calls"] for row in found.values()) for found in (report.served, report.fallbacks)
-    )
+    served, others = (sum(row["calls"] for row in found.values()) for found in (report.served, report.fallbacks))
     where = "the CPU" if report.choice.device == "sim" else "PyTorch's own kernels"
     lines += [
         "",

@@ -1,1 +1,1 @@
-"""`enable tune`: kernels that are right are made faster, by a language model or over the space that they declare."""
+"""Make correct kernels faster, by a language model or over the settings that they declare (`enable tune`)."""

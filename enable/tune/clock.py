@@ -1,10 +1,10 @@
-"""The child that times kernels: it runs them on a GPU, turn by turn, or compiles them to tell what they take of one.
+"""Child process that times kernels on a GPU in turns, or compiles them to report their resources.
 
-    python -m enable.tune.clock FD      # the end of a socket; what goes over it are frames, verify/sandbox/wire.py
+    python -m enable.tune.clock FD      # a socket's file descriptor; frames as in verify/sandbox/wire.py
 
-The kernels were linted and judged before. A time is the GPU's, between two events, with the L2 cache flushed before
-the first, and as often as the host needs to launch the call meanwhile: what the host takes is told apart, until the
-call returns. The order of the turns is rotated from round to round.
+The kernels were linted and judged before. A time is GPU time between two events. Before the first event the L2 cache is
+flushed, often enough to cover the host's launch of the call. The host's time until the call returns is reported
+separately. The order of the turns rotates from round to round.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ from verify.contract.derive import Plan, call
 from verify.contract.random_state import bound
 from verify.sandbox.wire import WireError, packed_of, receive, send
 
-FLUSHED = 256 << 20  # bytes; more than any L2 cache has
-COPIED = 1 << 30  # bytes, of the copy whose bandwidth is the limit
-SQUARE = 8192  # of the product whose rate is the limit
-MOST_FLUSHES = 50  # before a call
+FLUSHED = 256 << 20  # bytes; larger than any L2 cache
+COPIED = 1 << 30  # bytes; size of the copy that measures the bandwidth limit
+SQUARE = 8192  # rows and columns of the product that measures the FLOP rate limit
+MOST_FLUSHES = 50  # at most this many per call
 WARM = 3
 HOST_ROUNDS = 9
-DRAWN = (0, 0)  # key and counter of kernels that draw
+DRAWN = (0, 0)  # Philox key and counter for kernels that draw random numbers
 
 Call = Callable[[], Any]
 
@@ -57,45 +57,48 @@ class Clock:
         self._flushing = statistics.median(flushes)  # microseconds
 
     def rounds(self, calls: list[Call], count: int) -> list[list[float]]:
-        """Microseconds of each call in each of so many rounds."""
+        """Return the microseconds that each call takes in each of `count` rounds."""
         flushes = []
         for run in calls:
             for _ in range(WARM):
                 run()
             flushes.append(flushes_before(self.host(run), self._flushing))
-        taken: list[list[float]] = [[] for _ in calls]
+        times: list[list[float]] = [[] for _ in calls]
         for number in range(count):
             events = {}
             for k in range(len(calls)):
-                at = (k + number) % len(calls)
-                events[at] = torch.Event(self.place, enable_timing=True), torch.Event(self.place, enable_timing=True)
-                for _ in range(flushes[at]):
+                index = (k + number) % len(calls)
+                events[index] = torch.Event(self.place, enable_timing=True), torch.Event(self.place, enable_timing=True)
+                for _ in range(flushes[index]):
                     self._flush.zero_()
-                events[at][0].record()
-                calls[at]()
-                events[at][1].record()
+                events[index][0].record()
+                calls[index]()
+                events[index][1].record()
             torch.cuda.synchronize()
-            for at, (before, after) in events.items():
-                taken[at].append(round(1e3 * before.elapsed_time(after), 3))
-        return taken
+            for index, (before, after) in events.items():
+                times[index].append(round(1e3 * before.elapsed_time(after), 3))
+        return times
 
     def host(self, run: Call) -> float:
-        """Median microseconds until a call returns."""
-        found = []
+        """Return the median microseconds until a call returns on the host."""
+        times = []
         for _ in range(HOST_ROUNDS):
             torch.cuda.synchronize()
-            begun = time.perf_counter()
+            started = time.perf_counter()
             run()
-            found.append(1e6 * (time.perf_counter() - begun))
-        return round(statistics.median(found), 1)
+            times.append(1e6 * (time.perf_counter() - started))
+        return round(statistics.median(times), 1)
 
     def device(self, dtypes: list[str]) -> dict[str, Any]:
-        """What the GPU can do, measured once; the fields of TimedDevice but for `beside`."""
+        """Measure the GPU's limits once and return the fields of TimedDevice, except `beside`.
+
+        The bandwidth is in bytes per microsecond and the rates are in FLOP per microsecond.
+        """
         if not self._told:
             small = torch.empty(1, dtype=torch.uint8, device=self.place)
             source = torch.empty(COPIED, dtype=torch.uint8, device=self.place)
-            into = torch.empty_like(source)
-            copy, launch = self.rounds([lambda: into.copy_(source), lambda: small.zero_()], 15)
+            destination = torch.empty_like(source)
+            copy, launch = self.rounds([lambda: destination.copy_(source), lambda: small.zero_()], 15)
             self._told = {
                 "name": torch.cuda.get_device_name(self.place),
                 "target": target(),
@@ -107,25 +110,31 @@ class Clock:
         return self._told
 
     def _rate(self, dtype: torch.dtype) -> float:
+        """Return the matmul rate for a dtype in FLOP per microsecond."""
         a = torch.randn(SQUARE, SQUARE, device=self.place).to(dtype)
-        (taken,) = self.rounds([lambda: a @ a], 5)
-        return round(2 * SQUARE**3 / statistics.median(taken), 1)
+        (times,) = self.rounds([lambda: a @ a], 5)
+        return round(2 * SQUARE**3 / statistics.median(times), 1)
 
 
 def flushes_before(host: float, flush: float) -> int:
-    """How often the cache is flushed before a call, so that the GPU is at it for twice as long as the host launches.
+    """Return how often to flush the cache before a call, so that the GPU is busy for twice the host's launch time.
 
-    host: microseconds of that; flush: of one flush, 0.0 where it is not known, which gives 1.
+    Args:
+        host: Microseconds that the host needs to launch the call.
+        flush: Microseconds of one flush; 0.0 if it is unknown, which gives 1.
     """
     return 1 + min(math.ceil(2 * host / flush), MOST_FLUSHES) if flush else 1
 
 
 @contextmanager
 def noted(compile_only: bool = False) -> Iterator[list[dict[str, Any]]]:
-    """The launches of a call, with what the compiler says of each kernel. compile_only: nothing runs."""
+    """Record the launches inside the block, with the compiler's report on each kernel.
+
+    If `compile_only` is set, nothing runs.
+    """
     from triton.runtime.jit import JITFunction
 
-    original, found = JITFunction.run, list[dict[str, Any]]()
+    original, launches = JITFunction.run, list[dict[str, Any]]()
 
     def launch(self: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
         compiled = original(self, *args, grid=grid, warmup=warmup or compile_only, **kwargs)
@@ -133,18 +142,18 @@ def noted(compile_only: bool = False) -> Iterator[list[dict[str, Any]]]:
         programs = 1
         for n in grid(named) if callable(grid) else grid:
             programs *= int(n)
-        found.append({"kernel": self.__name__, "programs": programs, **resources(compiled)})
+        launches.append({"kernel": self.__name__, "programs": programs, **resources(compiled)})
         return compiled
 
     JITFunction.run = launch
     try:
-        yield found
+        yield launches
     finally:
         JITFunction.run = original
 
 
 class Kernels:
-    """The kernels of a request. Each shape gives every one of them arguments of its own."""
+    """The kernels of a request; for each shape every kernel gets arguments of its own."""
 
     def __init__(self, told: list[dict[str, Any]], directory: Path) -> None:
         self._told = told
@@ -155,18 +164,19 @@ class Kernels:
             self._wrappers.append({name: self._loaded(number, name, how, home) for name, how in one.items()})
 
     def _loaded(self, number: int, name: str, how: dict[str, Any], home: Path) -> dict[str, Any]:
-        """The wrappers by which a kernel serves one overload; its files are modules of their own."""
+        """Load a kernel's wrappers for one overload; its files become separate modules."""
         prefix = f"{number}_{abs(hash(name)) % 10**8}_"
         sources = {prefix + role: text for role, text in how["sources"].items()}
         calls = {prefix + r: {o: prefix + c for o, c in of.items()} for r, of in how["calls"].items()}
-        found = load_wrappers(sources, home, calls, target=target())
-        return {role.removeprefix(prefix): wrapper for role, wrapper in found.items() if wrapper is not None}
+        wrappers = load_wrappers(sources, home, calls, target=target())
+        return {role.removeprefix(prefix): wrapper for role, wrapper in wrappers.items() if wrapper is not None}
 
     def calls(self, overload: str, packed: Packed, place: str) -> list[Call]:
-        """What runs this call on each kernel."""
+        """Return for each kernel a function that runs this call."""
         return [self._call(k, overload, unpack(packed, device=place)) for k in range(len(self._told))]
 
     def _call(self, k: int, overload: str, arguments: dict[str, Any]) -> Call:
+        """Return a function that runs the call on kernel number `k`."""
         how, wrappers = self._told[k][overload], self._wrappers[k][overload]
         wrapper = bound(wrappers["kernel"], DRAWN if how["draws"] else None)
         plan, takes_out, copy = Plan(**how["plan"]), how["takes_out"], wrappers.get("copy")
@@ -176,47 +186,47 @@ class Kernels:
 def timed(
     clock: Clock, request: dict[str, Any], kernels: Kernels, shapes: Iterable[tuple[dict[str, Any], Packed]]
 ) -> dict[str, Any]:
-    """The fields of a Measurement; the first kernel has two turns."""
+    """Return the fields of a Measurement. The first kernel has two turns, which shows the noise."""
     times: list[dict[str, Any]] = [{} for _ in request["kernels"]]
-    again = {}
-    for told, packed in shapes:
-        calls = kernels.calls(told["overload"], packed, request["place"])
+    second_times = {}
+    for shape, packed in shapes:
+        calls = kernels.calls(shape["overload"], packed, request["place"])
         facts = []
         for run in calls:
             with noted() as launches:
                 run()
             facts.append(list(launches))
-        other = kernels.calls(told["overload"], packed, request["place"])[0]
-        *taken, second = clock.rounds([*calls, other], request["rounds"])
-        for k, of in enumerate(taken):
-            times[k][told["name"]] = {"gpu": of, "host": clock.host(calls[k]), "launches": facts[k]}
-        again[told["name"]] = {"gpu": second, "host": 0.0, "launches": []}
-        del calls, other
-    return {"device": clock.device(request["dtypes"]), "times": times, "again": again}
+        repeated = kernels.calls(shape["overload"], packed, request["place"])[0]
+        *taken, second = clock.rounds([*calls, repeated], request["rounds"])
+        for k, microseconds in enumerate(taken):
+            times[k][shape["name"]] = {"gpu": microseconds, "host": clock.host(calls[k]), "launches": facts[k]}
+        second_times[shape["name"]] = {"gpu": second, "host": 0.0, "launches": []}
+        del calls, repeated
+    return {"device": clock.device(request["dtypes"]), "times": times, "again": second_times}
 
 
 def compiled(
     request: dict[str, Any], kernels: Kernels, shapes: Iterable[tuple[dict[str, Any], Packed]]
 ) -> dict[str, Any]:
-    """By shape the launches of each kernel, compiled for a target; nothing runs."""
+    """Compile each kernel for a target and return its launches by shape; nothing runs."""
     from triton.runtime import driver
 
     from verify.child.compiling import CompileOnlyDriver
 
     driver.set_active(CompileOnlyDriver(request["target"]))
-    found = []
-    for told, packed in shapes:
-        facts = []
-        for run in kernels.calls(told["overload"], packed, "cpu"):
+    launches_by_shape = []
+    for shape, packed in shapes:
+        launches_by_kernel = []
+        for run in kernels.calls(shape["overload"], packed, "cpu"):
             with noted(compile_only=True) as launches:
                 run()
-            facts.append(list(launches))
-        found.append(facts)
-    return {"launches": found}
+            launches_by_kernel.append(list(launches))
+        launches_by_shape.append(launches_by_kernel)
+    return {"launches": launches_by_shape}
 
 
 def main(descriptor: int) -> None:
-    """Answer requests until the other end hangs up; what goes wrong is an answer, too."""
+    """Answer requests until the other end hangs up; an error is sent as an answer."""
     clock: Clock | None = None
     with socket.socket(fileno=descriptor) as sock, tempfile.TemporaryDirectory() as directory, torch.no_grad():
         for number in itertools.count():
@@ -229,7 +239,7 @@ def main(descriptor: int) -> None:
                 define_all(request["subgraphs"])
                 home = Path(directory) / str(number)
                 home.mkdir()
-                if request["place"] != "cpu":  # before kernels are loaded, which ask what the device is
+                if request["place"] != "cpu":  # before kernels are loaded, because they query the device
                     clock = clock or Clock(request["place"], home)
                 kernels = Kernels(request["kernels"], home)
                 answer = timed(clock, request, kernels, shapes) if clock else compiled(request, kernels, shapes)

@@ -1,4 +1,4 @@
-"""What NVIDIA's profiler says of a kernel: the share of the memory's bandwidth, and what warps wait for."""
+"""Profile a kernel with NVIDIA's ncu: its share of the memory bandwidth, and the reasons why its warps stall."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ ABSENT = "No profiler was asked what warps wait for: ncu is not on PATH."
 
 
 def profiled(run: Callable[[Sequence[str]], Any]) -> str:
-    """A line for each kernel of one call. run: has the call made by a command that follows these words."""
+    """Return a line for each kernel of one call.
+
+    `run` makes the call in a process whose command line begins with the given words.
+    """
     if shutil.which("ncu") is None:
         return ABSENT
     with tempfile.TemporaryDirectory() as directory:
@@ -36,11 +39,11 @@ def profiled(run: Callable[[Sequence[str]], Any]) -> str:
 
 
 def lines(text: str) -> list[str]:
-    """What ncu's table says, a line a kernel, PyTorch's own left out."""
+    """Return one line per kernel in ncu's table, without PyTorch's own kernels."""
     start = text.find('"ID"')
-    found: dict[str, list[str]] = {}
+    metrics_by_kernel: dict[str, list[str]] = {}
     for row in csv.DictReader(io.StringIO(text[start:])) if start >= 0 else ():
         if "at::" not in row["Kernel Name"]:
             told = f"{row['Metric Value']} {row['Metric Unit']} {METRICS.get(row['Metric Name'], row['Metric Name'])}"
-            found.setdefault(row["Kernel Name"], []).append(" ".join(told.split()))
-    return [f"ncu: {kernel}: {', '.join(told)}" for kernel, told in found.items()]
+            metrics_by_kernel.setdefault(row["Kernel Name"], []).append(" ".join(told.split()))
+    return [f"ncu: {kernel}: {', '.join(told)}" for kernel, told in metrics_by_kernel.items()]

@@ -1,4 +1,4 @@
-"""Autotuning without a language model: the settings of a kernel's own space are timed, the best of each class kept."""
+"""Autotune without a language model: time all settings in the kernel's own space and keep the best of each class."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from enable.tune.tuning import NOT_FASTER, Tuned, TunedOperator, tuned
 from generate.kernel_search.measurement import ROUNDS, Gain, KernelTimer, Measurement
 from generate.kernel_search.space import Setting, Space, fixed, size_class, with_rows
 
-NEAR = 1.01  # a setting that is not this much faster than the default of its class is left at that
+NEAR = 1.01  # a setting must be this much faster than the default to replace it
 
 
 def chosen(tuning: TunedOperator, timer: KernelTimer) -> Tuned:
-    """Time every setting, write the table, and accept the file as any candidate."""
+    """Time every setting, write the table, and accept the file as any other candidate."""
     overload, written = tuning.operator.overload, tuning.kernel.written
     space = Space.of(written, str(tuning.kernel.path))
     settings = space.settings
@@ -33,7 +33,10 @@ def chosen(tuning: TunedOperator, timer: KernelTimer) -> Tuned:
 
 
 def choices(tuning: TunedOperator, space: Space, measured: Measurement) -> dict[int, Setting]:
-    """By class of shapes the setting with the least geometric mean of times; the default, if none is faster by NEAR."""
+    """Return for each shape class the setting with the least geometric mean time.
+
+    The default stays unless another setting is faster by the factor NEAR.
+    """
     classes: dict[int, list[str]] = defaultdict(list)
     for shape in tuning.shapes:
         classes[size_class(shape.elements)].append(shape.name)
@@ -50,9 +53,13 @@ def choices(tuning: TunedOperator, space: Space, measured: Measurement) -> dict[
 
 
 def _learned(space: Space, best: dict[int, Setting], target: str) -> str:
-    told = "; ".join(f"from 2^{number} elements {space.named(setting)}" for number, setting in sorted(best.items()))
-    return f"of the settings {', '.join(space.names)} the fastest on {target} are: {told}"[:300]
+    """Describe the best settings in at most 300 characters."""
+    best_settings = "; ".join(
+        f"from 2^{number} elements {space.named(setting)}" for number, setting in sorted(best.items())
+    )
+    return f"of the settings {', '.join(space.names)} the fastest on {target} are: {best_settings}"[:300]
 
 
 def _ended(tuning: TunedOperator, why: str, count: int, found: Gain | None = None) -> Tuned:
+    """Return the result if no setting was accepted."""
     return Tuned(tuning.operator.overload, NOT_FASTER, why, gain=found, candidates=count, shapes=len(tuning.shapes))

@@ -1,7 +1,7 @@
-"""Timers: one that has a child run kernels on a GPU, one that tells times again which were taken before.
+"""Timers for kernels: one lets a child process run them on a GPU, one replays recorded times.
 
-Times that were taken are kept as JSON lines, a header and then a line for each measurement: by the texts of the
-kernels, as their authors have them, and the number of rounds. With them a search is replayed where there is no GPU.
+Recorded times are JSON lines, first a header and then one line per measurement. The key consists of the kernels' source
+digests and the number of rounds. With such a file, a search can be replayed without a GPU.
 """
 
 from __future__ import annotations
@@ -31,36 +31,42 @@ from verify.platforms import Platform, Target
 from verify.sandbox.wire import WireError, receive, send, send_packed
 
 FORMAT, VERSION = "enable-times", 1
-SECONDS = 600.0  # of one measurement, compilation included
-PROFILED_SECONDS = 60.0  # of one call under a profiler
+SECONDS = 600.0  # limit for one measurement, including compilation
+PROFILED_SECONDS = 60.0  # limit for one call under a profiler
 NO_TIMES = "a kernel takes no time there that means anything: Triton's interpreter runs it in Python"
 
 
 class GpuTimer:
-    """Times kernels in a child, on one device. kept: the file that measurements are appended to."""
+    """Times kernels in a child process on one device; appends measurements to the file `kept`."""
 
     def __init__(self, place: str, kept: Path | None = None) -> None:
         self._place, self._kept = place, kept
         self._child: _ClockChild | None = None
 
     def __call__(self, kernels: Sequence[TimedKernel], shapes: Sequence[TimedShape], rounds: int) -> Measurement:
-        """Of a kernel alone a profiler is asked, too. Raises TimingFailed if a kernel fails, or the child does."""
+        """Time the kernels; a single kernel is profiled, too.
+
+        Raises:
+            TimingFailed: A kernel or the child fails.
+        """
         dtypes = sorted({shape.dtype for shape in shapes if shape.flops})
         request = {"place": self._place, "rounds": rounds, "dtypes": dtypes}
         self._child = self._child or _ClockChild()
         try:
             answer = self._child.asked(request, kernels, shapes)
-        except TimingFailed:  # a device may be of no more use to the process
+        except TimingFailed:  # the process may no longer be able to use the device
             self.close()
             raise
         answer["device"] = {**answer["device"], "beside": beside()}
         answer["profile"] = self._profiled({**request, "rounds": 1}, kernels, shapes) if len(kernels) == 1 else ""
-        found = Measurement.of_json(answer, "the timing child")
+        measurement = Measurement.of_json(answer, "the timing child")
         if self._kept is not None:
-            keep(self._kept, kernels, rounds, found)
-        return found
+            keep(self._kept, kernels, rounds, measurement)
+        return measurement
 
     def _profiled(self, request: dict[str, Any], kernels: Sequence[TimedKernel], shapes: Sequence[TimedShape]) -> str:
+        """Profile the first shape in a child of its own."""
+
         def run(words: Sequence[str]) -> None:
             child = _ClockChild(words, PROFILED_SECONDS)
             try:
@@ -78,52 +84,66 @@ class GpuTimer:
 
 
 class RecordedTimer:
-    """Tells the times of a file again. target: of the GPU that they were taken on."""
+    """Replays a file's times; `target` is the GPU on which they were measured."""
 
     def __init__(self, path: Path) -> None:
-        """Raises UserError if it is not a file of times."""
+        """Read the file; raise UserError if it is not a file of times."""
         self._path, self._found = path, _recorded(path)
         self.target = next((m.device.target for m in self._found.values()), "")
 
     def __call__(self, kernels: Sequence[TimedKernel], shapes: Sequence[TimedShape], rounds: int) -> Measurement:
-        """Raises TimingFailed where these kernels were not timed, or not on these shapes."""
-        found = self._found.get(_key([k.sha256 for k in kernels], rounds))
-        if found is None:
-            told = ", ".join(k.sha256[:12] for k in kernels[:3])
+        """Return the recorded times.
+
+        Raises:
+            TimingFailed: These kernels were not timed, or not on these shapes.
+        """
+        measurement = self._found.get(_key([k.sha256 for k in kernels], rounds))
+        if measurement is None:
+            digests = ", ".join(k.sha256[:12] for k in kernels[:3])
             raise TimingFailed(
-                f"{self._path}: no times of kernels {told} in {rounds} rounds; take them: --platform cuda"
+                f"{self._path}: no times of kernels {digests} in {rounds} rounds; take them: --platform cuda"
             )
-        lacking = [shape.name for shape in shapes if shape.name not in found.again]
-        if lacking:
-            raise TimingFailed(f"{self._path}: no times of {lacking[0]}; take them: --platform cuda")
+        missing = [shape.name for shape in shapes if shape.name not in measurement.again]
+        if missing:
+            raise TimingFailed(f"{self._path}: no times of {missing[0]}; take them: --platform cuda")
         names = {shape.name for shape in shapes}
-        times = tuple({n: t for n, t in each.items() if n in names} for each in found.times)
-        return replace(found, times=times, again={n: t for n, t in found.again.items() if n in names})
+        times = tuple({n: t for n, t in each.items() if n in names} for each in measurement.times)
+        return replace(measurement, times=times, again={n: t for n, t in measurement.again.items() if n in names})
 
 
 def compiled_for(
     target: Target, kernels: Sequence[TimedKernel], shapes: Sequence[TimedShape]
 ) -> list[list[list[TimedLaunch]]]:
-    """By shape and kernel the launches, compiled for a target; it takes no GPU. Raises TimingFailed if a kernel does
-    not compile."""
+    """Compile kernels for a target without a GPU; return the launches by shape and kernel.
+
+    Raises:
+        TimingFailed: A kernel does not compile.
+    """
     request = {"place": "cpu", "target": asdict(target)}
     child = _ClockChild()
     try:
-        found = child.asked(request, kernels, shapes)["launches"]
+        answers = child.asked(request, kernels, shapes)["launches"]
     finally:
         child.close()
-    return [[[TimedLaunch(**launch) for launch in of] for of in each] for each in found]
+    return [[[TimedLaunch(**launch) for launch in of] for of in each] for each in answers]
 
 
 class _ClockChild:
-    """One enable/tune/clock.py. wrap: words of a command under which it runs; seconds: that an answer may take."""
+    """A process that runs enable/tune/clock.py.
+
+    `wrap` are the leading words of its command, such as a profiler's. An answer may take `seconds`.
+    """
 
     def __init__(self, wrap: Sequence[str] = (), seconds: float = SECONDS) -> None:
         self._ours, theirs = socket.socketpair()
         self._ours.settimeout(seconds)
         command = [*wrap, sys.executable, "-m", qualified("enable.tune.clock"), str(theirs.fileno())]
         path = os.pathsep.join([str(IMPORT_ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
-        environment = {"TRITON_DEFAULT_FP_FUSION": "1", **os.environ, "PYTHONPATH": path}  # as where kernels are judged
+        environment = {
+            "TRITON_DEFAULT_FP_FUSION": "1",
+            **os.environ,
+            "PYTHONPATH": path,
+        }  # as in the processes that judge kernels
         environment.pop("TRITON_INTERPRET", None)
         with theirs:
             self._process = subprocess.Popen(
@@ -133,7 +153,7 @@ class _ClockChild:
     def asked(
         self, request: dict[str, Any], kernels: Sequence[TimedKernel], shapes: Sequence[TimedShape]
     ) -> dict[str, Any]:
-        """Its answer. Raises TimingFailed."""
+        """Send a request and return the answer. Raise TimingFailed on an error."""
         overloads = sorted({shape.case.overload for shape in shapes})
         request = {
             **request,
@@ -153,14 +173,14 @@ class _ClockChild:
         return answer
 
     def close(self) -> None:
-        """End it."""
+        """Kill the process."""
         self._ours.close()
         self._process.kill()
         self._process.wait()
 
 
 def _served(match: Match | None, overload: str) -> dict[str, Any]:
-    """How a kernel serves an overload, for the child."""
+    """Describe for the child how a kernel serves an overload."""
     if match is None:
         raise TimingFailed(f"{overload}: the kernel does not serve it")
     return {
@@ -172,21 +192,23 @@ def _served(match: Match | None, overload: str) -> dict[str, Any]:
 
 
 def keep(path: Path, kernels: Sequence[TimedKernel], rounds: int, found: Measurement) -> None:
-    """Append a measurement to a file of times, durably."""
+    """Append a measurement durably to a file of times."""
     lines = (
         path.read_text(encoding="utf-8").splitlines()
         if path.exists()
         else [_line({"format": FORMAT, "version": VERSION})]
     )
-    told = {"kernels": [k.sha256 for k in kernels], "rounds": rounds, "measured": jsonable(found)}
-    write_durably(path, [f"{line}\n".encode() for line in [*lines, _line(told)]])
+    record = {"kernels": [k.sha256 for k in kernels], "rounds": rounds, "measured": jsonable(found)}
+    write_durably(path, [f"{line}\n".encode() for line in [*lines, _line(record)]])
 
 
 def _line(value: Any) -> str:
+    """Return the value as compact JSON."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"))
 
 
 def _recorded(path: Path) -> dict[str, Measurement]:
+    """Read a file of times. Raise UserError if it has another format."""
     try:
         first, *lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line] or [None]
         check_version(first, path, FORMAT, VERSION)
@@ -199,24 +221,25 @@ def _recorded(path: Path) -> dict[str, Measurement]:
 
 
 def _key(digests: Sequence[str], rounds: int) -> str:
+    """Return the key for a list of kernels."""
     return " ".join([*digests, str(rounds)])
 
 
 def beside() -> int | None:
-    """How many processes that are not ours have a GPU open; None where nobody can tell."""
+    """Return how many processes other than ours have a GPU open; None if it is unknown."""
     smi = shutil.which("nvidia-smi")
     if smi is None:
         return None
     command = [smi, "--query-compute-apps=pid", "--format=csv,noheader"]
-    told = subprocess.run(command, capture_output=True, text=True, check=False)
-    if told.returncode:
+    process = subprocess.run(command, capture_output=True, text=True, check=False)
+    if process.returncode:
         return None
-    found = {int(word) for word in told.stdout.split() if word.isdigit()}
-    return sum(not _is_ours(pid) for pid in found)
+    pids = {int(word) for word in process.stdout.split() if word.isdigit()}
+    return sum(not _is_ours(pid) for pid in pids)
 
 
 def _is_ours(pid: int) -> bool:
-    """Whether a process is this one or comes of it; one of another container is not known here."""
+    """Return True if a process is this one or a descendant; processes in other containers are unknown here."""
     while pid > 1:
         if pid == os.getpid():
             return True
@@ -230,8 +253,16 @@ def _is_ours(pid: int) -> bool:
 
 @contextmanager
 def timer_for(platform: Platform, times: Path | None, kept: Path | None) -> Iterator[KernelTimer]:
-    """The timer that the user asked for. times: of which file; kept: where those of a GPU are kept. Raises UserError
-    where there is no GPU and no file of times."""
+    """Yield the timer that the user chose.
+
+    Args:
+        platform: Platform on which to time.
+        times: File of recorded times to replay, or None.
+        kept: File to which GPU measurements are appended, or None.
+
+    Raises:
+        UserError: There is neither a GPU nor a file of times.
+    """
     if times is not None:
         yield RecordedTimer(times)
         return

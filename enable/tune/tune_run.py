@@ -1,4 +1,4 @@
-"""One run of `enable tune`: a session, a timer, and either way of finding something faster."""
+"""Run `enable tune`: open a session and a timer, then search by language model or by settings."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from traces import UserError
 from traces.overloads import resolve
 from verify import platforms
 
-NVIDIA, COMPILED_FOR = "cuda", "sm_90"  # what a kernel is compiled for where there is no GPU
+NVIDIA, COMPILED_FOR = "cuda", "sm_90"  # the target for which kernels are compiled without a GPU
 
 
 def tune(workspace: Workspace, base: Path | None, platform: str, choice: TuneChoice) -> Tuned:
-    """Raises UserError for what the user has to mend first."""
+    """Tune one kernel. Raise UserError for problems that the user must fix first."""
     workspace.open_trace(choice.trace)
     kept = workspace.root / "tune" / f"{slug(choice.overload)}.times.jsonl"
     with Session(workspace, base, platform) as session:
         resolve(choice.overload)
         if choice.model and choice.skills:
-            SkillStore(workspace.root / SKILLS)  # one that cannot be read is told before anything is judged
+            SkillStore(workspace.root / SKILLS)  # report an unreadable store before anything is judged
         with timer_for(session.platform, choice.times, kept) as timer:
             tuned = TunedOperator(session, choice)
             try:
@@ -38,15 +38,19 @@ def tune(workspace: Workspace, base: Path | None, platform: str, choice: TuneCho
 
 
 def explain(workspace: Workspace, base: Path | None, platform: str, choice: TuneChoice) -> str:
-    """Why the kernel in force is slow, in words; where there is no GPU, what it takes of one. Raises UserError."""
+    """Explain why the current kernel is slow; without a GPU, report its resources.
+
+    Raises:
+        UserError: There is nothing to explain, or timing failed.
+    """
     with Session(workspace, base, platform) as session:
         operator = TunedOperator(session, choice)
         kernel = operator.timed_kernel(operator.kernel.written)
         if choice.times is None and not session.platform.device:
             target = next(t for t in platforms.load(NVIDIA).targets if f"sm_{t.arch}" == COMPILED_FOR)
-            found = compiled_for(target, [kernel], operator.shapes)
+            launches = compiled_for(target, [kernel], operator.shapes)
             head = f"Compiled for {COMPILED_FOR}; not timed: on {session.platform.name} {NO_TIMES}.\n\n"
-            return head + compiled(COMPILED_FOR, operator.shapes, [of[0] for of in found])
+            return head + compiled(COMPILED_FOR, operator.shapes, [of[0] for of in launches])
         with timer_for(session.platform, choice.times, None) as timer:
             measured = timer([kernel], operator.shapes, ROUNDS)
         times = [measured.times[0][shape.name] for shape in operator.shapes]

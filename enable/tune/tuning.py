@@ -1,4 +1,4 @@
-"""`enable tune`: a kernel that is right is made faster, on the shapes that a trace recorded."""
+"""Make a correct kernel faster on the shapes that a trace recorded (`enable tune`)."""
 
 from __future__ import annotations
 
@@ -37,12 +37,17 @@ from verify.operators import group
 from verify.outcome import Outcome
 
 SKILLS = "skills.jsonl"
-TRIED = 3  # candidates of a search that are timed anew for acceptance, the fastest first
+TRIED = 3  # number of candidates, fastest first, that are timed anew for acceptance
 
 
 @dataclass(frozen=True)
 class TuneChoice:
-    """What the user asked for. times: a file of times to replay, None to take them. command: what goes on with it."""
+    """The user's options.
+
+    Attributes:
+        times: File of recorded times to replay, or None to measure.
+        command: The command that continues this run.
+    """
 
     overload: str
     trace: str
@@ -60,7 +65,12 @@ class TuneChoice:
 
 @dataclass(frozen=True)
 class Tuned:
-    """How it ended. gain: of what was accepted, confirmed; of the best, if none was. kernel: its path."""
+    """The result of tuning.
+
+    Attributes:
+        gain: Confirmed gain of the accepted candidate, or the best candidate's gain if none was accepted.
+        kernel: Path of the accepted kernel.
+    """
 
     overload: str
     exit: str
@@ -80,7 +90,7 @@ ACCEPTED, NOT_FASTER, WAITING, FAILED = "ACCEPTED", "NOT_FASTER", "WAITING", "FA
 
 @dataclass(frozen=True)
 class TunedTrial:
-    """What became of a candidate: the path of the kernel in force now, or the reason why it is not."""
+    """The outcome for a candidate: the path of the kernel now in force, or the reason why it was refused."""
 
     gain: Gain
     measured: Measurement
@@ -89,10 +99,10 @@ class TunedTrial:
 
 
 class TunedOperator:
-    """The kernel in force, the shapes it is timed on, and how a candidate replaces it."""
+    """The kernel in force, the shapes on which it is timed, and the way to replace it by a candidate."""
 
     def __init__(self, session: Session, choice: TuneChoice) -> None:
-        """Raises UserError where there is nothing to tune, or nothing to tune it on."""
+        """Prepare the operator; raise UserError if it has no correct kernel or no recorded shapes."""
         self.session, self.choice = session, choice
         self.refinement = Refinement(session, [choice.trace], few_cases=choice.few_cases)
         called = {s.overload for s in self.refinement.trace(choice.trace).signatures.values()}
@@ -116,24 +126,25 @@ class TunedOperator:
 
     @property
     def home(self) -> Path:
-        """Where searches of this workspace are kept."""
+        """Return the directory that holds this workspace's searches."""
         return self.session.workspace.root / "tune"
 
     def _shapes(self) -> list[TimedShape]:
-        """A case of each signature, of every overload that the kernel serves."""
+        """Return one case per signature for all overloads that the kernel serves."""
         served = [o for o in self.refinement.cases if self._match(o) is not None]
         cases = {c.independence: c for o in served for c in self.refinement.cases[o]}
         trace = self.refinement.trace(self.choice.trace)
         records = {(r.overload, r.signature): r for r in trace.calls() if r.overload in served}
-        found = [_shape(case, records.get((case.overload, case.signature))) for case in cases.values()]
-        return [shape for shape in found if shape.elements]
+        shapes = [_shape(case, records.get((case.overload, case.signature))) for case in cases.values()]
+        return [shape for shape in shapes if shape.elements]
 
     def _match(self, overload: str) -> Any:
+        """Return the overload's match if this kernel serves it."""
         match = self.session.library.match(overload)
         return match if match is not None and match.kernel.path == self.kernel.path else None
 
     def timed_kernel(self, written: str) -> TimedKernel:
-        """A text in the place of the kernel, for a timer."""
+        """Return a source text as a kernel for a timer, in place of the kernel in force."""
         path = self.refinement.path(self.operator)
         library = self.session.library
         if written != self.kernel.written:
@@ -141,32 +152,33 @@ class TunedOperator:
         return TimedKernel(written, library.match)
 
     def time(self, timer: KernelTimer, texts: Sequence[str], rounds: int) -> Measurement:
-        """Of kernel files, the first in force."""
+        """Time kernel files; the first one is in force."""
         return timer([self.timed_kernel(text) for text in texts], self.shapes, rounds)
 
     def accept(self, timer: KernelTimer, source: str, provenance: dict[str, Any], learned: str) -> TunedTrial:
-        """Time a candidate anew, judge it in full, and put it in force if nothing speaks against it."""
+        """Time a candidate anew, judge it fully, and put it in force if it is faster and correct."""
         measured = self.time(timer, [self.kernel.written, source], CONFIRMING)
-        found = gain(measured, 1)
-        if found.refusal:
-            return TunedTrial(found, measured, reason=found.refusal)
-        tried = self.refinement.test(self.operator, source)
-        wrong = next((v for v in tried.verdicts if v.outcome is not Outcome.PASS), None)
-        if wrong is not None:
-            return TunedTrial(found, measured, reason=f"{wrong.outcome}: {wrong.detail}")
-        told = {**provenance, "tuned": self._provenance(measured, found)}
-        accepted = self.refinement.accept(tried, told)
+        measured_gain = gain(measured, 1)
+        if measured_gain.refusal:
+            return TunedTrial(measured_gain, measured, reason=measured_gain.refusal)
+        trial = self.refinement.test(self.operator, source)
+        failure = next((v for v in trial.verdicts if v.outcome is not Outcome.PASS), None)
+        if failure is not None:
+            return TunedTrial(measured_gain, measured, reason=f"{failure.outcome}: {failure.detail}")
+        full_provenance = {**provenance, "tuned": self._provenance(measured, measured_gain)}
+        accepted = self.refinement.accept(trial, full_provenance)
         if not isinstance(accepted, Accepted):
-            return TunedTrial(found, measured, reason=accepted.reason)
+            return TunedTrial(measured_gain, measured, reason=accepted.reason)
         self._learn(source, measured, learned)
-        return TunedTrial(found, measured, path=str(accepted.path))
+        return TunedTrial(measured_gain, measured, path=str(accepted.path))
 
     def _provenance(self, measured: Measurement, found: Gain) -> dict[str, Any]:
+        """Return the measurement as it is kept beside the kernel."""
         shapes = {name: round(value, 4) for name, value in found.shapes.items()}
         return {"device": measured.device.name, "gain": found.mean, "noise": found.noise, "shapes": shapes}
 
     def _learn(self, source: str, measured: Measurement, text: str) -> None:
-        """Keep what was learned, if something was said and some shape became faster for it."""
+        """Keep the lesson with the measured times, if there is one."""
         if not text:
             return
         before, after = text_digest(self.kernel.written), text_digest(source)
@@ -186,23 +198,26 @@ class TunedOperator:
         self.store().add(Skill(text, family(overload), overload, target, support))
 
     def store(self) -> SkillStore:
-        """The workspace's skills."""
+        """Return the workspace's skill store."""
         return SkillStore(self.session.workspace.root / SKILLS)
 
 
 def family(overload: str) -> str:
-    """Of operators that are alike to a GPU: a row of verify/operators.py, and `fused` of subgraphs."""
+    """Return the operator's family, whose members behave alike on a GPU: a row of verify/operators.py, or `fused`."""
     return "fused" if overload.startswith("fused::") else group(overload)
 
 
 def _shape(case: Case, record: CallRecord | None) -> TimedShape:
-    """record: the stored call, None of a subgraph, whose results are made to see how large they are."""
+    """Return the timed shape for a case.
+
+    `record` is the stored call. It is None for a subgraph, whose results are computed to learn their sizes.
+    """
     packed = case.load()
     floats = [t.dtype for t in packed.tensors if "float" in t.dtype]
     if record is None:
-        made = pack({"return": call(resolve(case.overload), unpack(packed))})
-        cost = Cost(nbytes=float(sum(g.nbytes for g in (*packed.groups, *made.groups))))
-        sizes = [numel(t) for t in made.tensors]
+        results = pack({"return": call(resolve(case.overload), unpack(packed))})
+        cost = Cost(nbytes=float(sum(g.nbytes for g in (*packed.groups, *results.groups))))
+        sizes = [numel(t) for t in results.tensors]
     else:
         cost, sizes = cost_of(record), [math.prod(t["shape"]) for t in result_tensors(record.results)]
     elements = max([numel(t) for t in packed.tensors] + sizes, default=0)
@@ -213,7 +228,7 @@ def _shape(case: Case, record: CallRecord | None) -> TimedShape:
 def searched(
     tuning: TunedOperator, timer: KernelTimer, progress: Callable[[State, Event], None] | None = None
 ) -> Tuned:
-    """Search with a language model, then accept the fastest that can be."""
+    """Search with a language model, then accept the fastest candidate that passes."""
     choice, store = tuning.choice, tuning.store() if tuning.choice.skills else None
     classes = {shape_class(s.elements) for s in tuning.shapes}
     journal = open_search(tuning.home, tuning.task, tuning.shapes, choice.skills, choice.restart)
@@ -242,7 +257,7 @@ def searched(
 
 
 def _begun(tuning: TunedOperator, search: Search, end: SearchEnd) -> Tuned:
-    """Of a search that is gone on with later."""
+    """Return the result of a search that is to be continued."""
     why = f"{end.why if not end.waiting else end.waiting}, then run: {tuning.choice.command}"
     return Tuned(
         tuning.operator.overload,
@@ -254,33 +269,37 @@ def _begun(tuning: TunedOperator, search: Search, end: SearchEnd) -> Tuned:
 
 
 def _accepted(tuning: TunedOperator, search: Search, timer: KernelTimer, end: SearchEnd) -> Tuned:
+    """Return the result after trying the best candidates in order."""
     overload, count, why = tuning.operator.overload, len(search.tree.nodes) - 1, end.why
-    found: Gain | None = None
+    last_gain: Gain | None = None
     provenance = {"journal": str(search.journal.directory), "model": search.model.name, **search.used}
     for node in (n for n in search.tree.best(TRIED) if n.number and not search.gain(n.number).refusal):
         trial = tuning.accept(timer, node.source or "", provenance, node.learned)
         if trial.path:
             return tuned(tuning, trial, why, count)
-        found = trial.gain
+        last_gain = trial.gain
         say(f"{overload}  candidate {node.number} is not accepted: {trial.reason}")
         why = f"{end.why}; candidate {node.number}: {trial.reason}"
     best = search.tree.best()[0]
-    found = found or (search.gain(best.number) if best.number else None)
-    return Tuned(overload, NOT_FASTER, why, gain=found, candidates=count, shapes=len(tuning.shapes))
+    last_gain = last_gain or (search.gain(best.number) if best.number else None)
+    return Tuned(overload, NOT_FASTER, why, gain=last_gain, candidates=count, shapes=len(tuning.shapes))
 
 
 def tuned(tuning: TunedOperator, trial: TunedTrial, why: str, count: int) -> Tuned:
-    """Of a kernel that was accepted."""
+    """Return the result for an accepted kernel."""
     before, after = (_geometric([t.median for t in trial.measured.times[k].values()]) for k in (0, 1))
     overload, shapes = tuning.operator.overload, len(tuning.shapes)
     return Tuned(overload, ACCEPTED, why, trial.path, trial.gain, before, after, count, shapes=shapes)
 
 
 def _geometric(values: Sequence[float]) -> float:
+    """Return the geometric mean."""
     return math.exp(sum(map(math.log, values)) / len(values))
 
 
 def _told(overload: str) -> Callable[[State, Event], None]:
+    """Return a callback that prints the search's progress."""
+
     def tell(state: State, event: Event) -> None:
         what = {
             EventKind.ANSWERED: "the model answered",
