@@ -87,7 +87,10 @@ class Response:
 
 
 class Difference(NamedTuple):
-    """A difference between two responses. Kinds: raises, accepts, error, structure, geometry, values, alias, warning."""
+    """A difference between two responses.
+
+    `kind` is one of raises, accepts, error, structure, geometry, values, alias and warning.
+    """
 
     kind: str
     detail: str
@@ -260,7 +263,7 @@ def _values(
     elementwise: bool,
     reference: Callable[[], Any],
 ) -> str:
-    """Describe how the values differ; empty if they agree or ours are about as near to the reference as the native ones."""
+    """Describe how the values differ; empty if they agree or ours are about as close to the reference as the native."""
     a, b = on_host(native), on_host(ours)
     if a.shape != b.shape:
         return f"{tuple(b.shape)} elements instead of {tuple(a.shape)}"

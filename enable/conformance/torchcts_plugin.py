@@ -48,7 +48,7 @@ PLUGIN = Plugin()
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Speed up TorchCTS's collection to seconds: cache its tables, which do not change, and disable its result files."""
+    """Make TorchCTS collect in seconds: cache its tables, which do not change, and disable its result files."""
     PLUGIN.desk.note("", phase="starting")
     with contextlib.suppress(ImportError, AttributeError):
         op_metadata: Any = importlib.import_module("torchcts.op_metadata")

@@ -1,1 +1,1 @@
-"""What a library covers of a trace, of OpInfo or of one operator, and what is missing."""
+"""Measure how much of a trace, of OpInfo or of one operator a library covers, and find the missing overloads."""

@@ -1,4 +1,4 @@
-"""How much of a model compiles for a platform, which need not be here: every recorded call compiled, and none run."""
+"""Compile every recorded call for a platform, without running it; the platform's device need not be present."""
 
 from __future__ import annotations
 
@@ -13,18 +13,23 @@ from verify.judging.job import RUN
 from verify.judging.standings import Standings
 from verify.outcome import Outcome
 
-COMPILES = "compiles"  # the state of an overload of which every recorded call compiles
+COMPILES = "compiles"  # the state of an overload if all its recorded calls compile
 
 
 @dataclass(frozen=True)
 class Compiled:
-    """What compiles of one trace. found: as of coverage, where PASS says that a case compiles for every target."""
+    """The share of one trace that compiles.
+
+    Attributes:
+        found: Coverage in which PASS means that a case compiles for every target.
+        targets: The targets as "backend:arch".
+    """
 
     found: Coverage
     targets: tuple[str, ...]
 
     def as_json(self) -> dict[str, Any]:
-        """What `enable coverage --compile-only --json` prints."""
+        """Return the object that `enable coverage --compile-only --json` prints."""
         compute = self.found.compute
         good = [row for row in compute if row.outcome is Outcome.PASS]
         calls, good_calls = (sum(row.calls for row in rows) for rows in (compute, good))
@@ -38,14 +43,16 @@ class Compiled:
 
 
 def _row(row: Row) -> dict[str, Any]:
-    told = {name: value for name, value in asdict(row).items() if name not in ("outcome", "refined")}
-    return {**told, "state": COMPILES if row.outcome is Outcome.PASS else row.state}
+    """Return a row with the state "compiles" in place of PASS."""
+    fields = {name: value for name, value in asdict(row).items() if name not in ("outcome", "refined")}
+    return {**fields, "state": COMPILES if row.outcome is Outcome.PASS else row.state}
 
 
 def compile_coverage(session: Session, name: str) -> Compiled:
-    """Compile every stored call of the trace `name` for the session's platform.
+    """Compile every stored call in the trace `name` for the session's platform.
 
-    Raises UserError if there is no such trace, or nothing to compile for.
+    Raises:
+        UserError: The trace does not exist, or the platform names no target.
     """
     platform = session.platform
     if not platform.targets:
@@ -55,14 +62,14 @@ def compile_coverage(session: Session, name: str) -> Compiled:
     with judging(f"compile {model}") as start:
         stored, matches = read_calls(trace), match_overloads(trace, session.library)
         verdicts = judge_cases(stored.cases, matches, session.judge, start, off=frozenset({RUN}))
-    rows = rows_of(trace, stored, matches, verdicts, Standings())  # what is known of runs says nothing here
+    rows = rows_of(trace, stored, matches, verdicts, Standings())  # verdicts from runs do not apply here
     found = Coverage(model, str(trace.path), platform.name, rows, frozenset())
     return Compiled(found, tuple(f"{t.backend}:{t.arch}" for t in platform.targets))
 
 
 def compile_tables(compiled: Compiled) -> str:
-    """The table of what needs a kernel, and how much of it compiles."""
-    told = compiled.as_json()
+    """Return the table of overloads that need a kernel, and a summary of how many compile."""
+    summary = compiled.as_json()
     rows = [
         {
             "overload": row.overload,
@@ -74,7 +81,7 @@ def compile_tables(compiled: Compiled) -> str:
         }
         for row in compiled.found.compute
     ]
-    overloads, calls = told["overloads"], told["calls"]
+    overloads, calls = summary["overloads"], summary["calls"]
     lines = [
         f"{compiled.found.title} for {', '.join(compiled.targets)}: compiled, not run",
         f"  overloads that compile  {overloads[COMPILES]} of {overloads['compute']} that need a kernel"

@@ -1,7 +1,7 @@
-"""What a recorded call costs: bytes that it moves, operations that it needs, and a time made of the two.
+"""Estimate the cost of a recorded call: bytes moved, operations, and a time derived from both.
 
-The time is that of a nominal chip, so that it ranks operators and says nothing of any device: the longer of moving the
-bytes and doing the operations, and no call is shorter than a launch.
+The time is that of a nominal chip: it ranks operators and does not predict any device. It is the longer of moving the
+bytes and doing the operations, and at least the time of a launch.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from traces.overloads import base_name, resolve
 from traces.records import CallRecord
 from traces.store import Trace
 
-BANDWIDTH = 1e12  # bytes a second
-RATE = 1e14  # operations on floating numbers a second
-LAUNCH = 5e-6  # seconds; the least that a call takes
+BANDWIDTH = 1e12  # bytes per second
+RATE = 1e14  # floating-point operations per second
+LAUNCH = 5e-6  # seconds; the minimum time per call
 
 
 @dataclass(frozen=True)
 class Cost:
-    """Of some calls: bytes read and written, floating-point operations, seconds on the nominal chip."""
+    """The cost of some calls: bytes read and written, floating-point operations, seconds on the nominal chip."""
 
     nbytes: float = 0.0
     flops: float = 0.0
@@ -35,46 +35,52 @@ class Cost:
         return Cost(self.nbytes + other.nbytes, self.flops + other.flops, self.seconds + other.seconds)
 
     def times(self, n: float) -> Cost:
+        """Return the cost multiplied by n."""
         return Cost(n * self.nbytes, n * self.flops, n * self.seconds)
 
 
 @dataclass
 class Use:
-    """How a trace uses an overload. cost: of all its calls. modules: that make the stored ones, the first first."""
+    """How a trace uses an overload.
+
+    Attributes:
+        cost: Cost of all its calls.
+        modules: Modules that make the stored calls, in order of first use.
+    """
 
     cost: Cost
     modules: dict[str, None]
 
 
 def uses(trace: Trace) -> dict[str, Use]:
-    """By overload. A signature without a stored call is taken to cost what the overload's others do on average."""
-    each: dict[str, Cost] = {}  # by signature
+    """Return each overload's use. A signature without a stored call costs the overload's average."""
+    cost_by_signature: dict[str, Cost] = {}  # keyed by signature
     modules: dict[str, dict[str, None]] = defaultdict(dict)
     for record in trace.calls():
         if record.signature in trace.on_host:
             continue
-        each.setdefault(record.signature, cost_of(record))
+        cost_by_signature.setdefault(record.signature, cost_of(record))
         modules[record.overload].setdefault(record.module)
-    found: dict[str, Use] = {}
+    uses_by_overload: dict[str, Use] = {}
     for overload in {s.overload for s in trace.asked}:
-        mine = [s for s in trace.asked if s.overload == overload]
-        known = sum(s.calls for s in mine if s.key in each)
-        cost = sum((each[s.key].times(s.calls) for s in mine if s.key in each), Cost())
-        calls = sum(s.calls for s in mine)
+        signatures = [s for s in trace.asked if s.overload == overload]
+        known = sum(s.calls for s in signatures if s.key in cost_by_signature)
+        cost = sum((cost_by_signature[s.key].times(s.calls) for s in signatures if s.key in cost_by_signature), Cost())
+        calls = sum(s.calls for s in signatures)
         whole = cost.times(calls / known) if known else Cost(seconds=LAUNCH).times(calls)
-        found[overload] = Use(whole, modules[overload])
-    return found
+        uses_by_overload[overload] = Use(whole, modules[overload])
+    return uses_by_overload
 
 
 def cost_of(record: CallRecord) -> Cost:
-    """Of one stored call. Bytes: what it reads, aliased ones once, and what it writes."""
+    """Return the cost of one stored call; its bytes are those read, aliased ones once, and those written."""
     written = sum(math.prod(t["shape"]) * getattr(torch, t["dtype"]).itemsize for t in result_tensors(record.results))
     nbytes, flops = float(record.nbytes + written), float(_flops(record))
     return Cost(nbytes, flops, max(nbytes / BANDWIDTH, flops / RATE, LAUNCH))
 
 
 def result_tensors(results: Any) -> list[dict[str, Any]]:
-    """The tensors among results, which may be nested; of a sparse one its parts."""
+    """Return the tensors in nested results; a sparse tensor contributes its parts."""
     if isinstance(results, dict):
         return (
             [results]
@@ -85,7 +91,7 @@ def result_tensors(results: Any) -> list[dict[str, Any]]:
 
 
 def _flops(record: CallRecord) -> int:
-    """As PyTorch's own counter has it: of products, convolutions and attention; 0 of all else, which moves bytes."""
+    """Return PyTorch's FLOP count for products, convolutions and attention, and 0 for all other calls."""
     op = resolve(record.overload)
     name = base_name(op).replace("_for_cpu", "")
     formula = flop_registry.get(getattr(torch.ops.aten, name, None))
@@ -95,12 +101,12 @@ def _flops(record: CallRecord) -> int:
     arguments = [_argument(record.header["tree"].get(a.name), shapes) for a in op._schema.arguments if not a.kwarg_only]
     try:
         return int(formula(*arguments, out_val=_argument(record.results.get("return"), shapes)))
-    except AssertionError:  # a kind of call that the formula does not know, as attention with fewer heads of keys
+    except AssertionError:  # the formula does not support the call, such as attention with fewer key heads
         return 0
 
 
 def _argument(value: Any, tensors: list[torch.Tensor]) -> Any:
-    """A recorded value for a formula, which asks tensors for nothing but shapes."""
+    """Convert a recorded value for a formula, which reads only tensor shapes."""
     if isinstance(value, list):
         return [_argument(v, tensors) for v in value]
     if not isinstance(value, dict):

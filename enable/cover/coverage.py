@@ -1,4 +1,4 @@
-"""Match a trace's overloads to kernels, replay its calls, and say what is covered."""
+"""Match a trace's overloads to kernels, replay its calls, and report coverage."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from verify.judging.judge import Judge
 from verify.judging.standings import Standing, Standings, marked
 from verify.outcome import Outcome, Verdict
 
-NO_KERNEL = "no kernel"  # the state of an overload that needs one
+NO_KERNEL = "no kernel"  # the state of an overload that needs a kernel
 _NO_KERNEL_NEEDED = {
     "view": "metadata only; the platform provides it",
     "memory": "allocation or transfer; the platform provides it",
@@ -36,12 +36,17 @@ _NO_KERNEL_NEEDED = {
 
 @dataclass(frozen=True)
 class Row:
-    """One overload of a trace. calls: how often it was called; cases: stored calls that were replayed.
+    """The coverage of one overload in a trace.
 
-    outcome: PASS if every case passed, else the outcome of the first case that did not; None where there is no kernel,
-    or none is needed. failing: id of that case. again: what to type to see what failed. independent: of all cases that
-    the kernel is known to have passed, of this trace or not, how many differ in more than the contents of tensors.
-    origin: where the kernel comes from, as `enable library list` tells it.
+    Attributes:
+        calls: Number of calls.
+        cases: Number of stored calls that were replayed.
+        kernel: The kernel file, or None.
+        outcome: PASS if every case passed, else the first other outcome. None if there is no kernel or none is needed.
+        failing: Id of the failing case.
+        again: Command that shows the failure.
+        independent: Number of passed cases, from this trace or others, that differ in more than tensor contents.
+        origin: Source of the kernel, as in `enable library list`.
     """
 
     JSON = (
@@ -64,34 +69,43 @@ class Row:
 
     @property
     def verdict(self) -> str:
-        """The outcome, marked where it rests on few cases; else the state."""
+        """Return the outcome, marked if it rests on few cases, or else the state."""
         return marked(self.outcome, self.independent) if self.outcome else self.state
 
     @property
     def of_cpus(self) -> bool:
-        """Whether no accelerator is ever asked for it."""
+        """Return True if accelerators never receive this overload."""
         return of_cpus(self.overload)
 
     @property
     def covered(self) -> bool:
+        """Return True if every case passed."""
         return self.outcome is Outcome.PASS
 
     @property
     def state(self) -> str:
-        """The outcome in a word, or why there is none."""
+        """Return the outcome in one word, or why there is none."""
         return self.outcome or (NO_KERNEL if self.needs_kernel else "none needed")
 
     @property
     def needs_kernel(self) -> bool:
+        """Return True if the overload needs a kernel."""
         return needs_kernel(self.overload, self.kind)
 
 
 @dataclass(frozen=True)
 class Coverage:
-    """The coverage of one trace; `as_json` is what `enable coverage --json` prints, and `JSON` how such outputs begin.
+    """The coverage of one trace. `as_json` returns the output of `enable coverage --json`.
 
-    instead: what to type to record what an accelerator is asked for, where the trace holds calls for CPUs alone.
-    host: calls by overload of what computes on the host beside the device, which no kernel of the device serves.
+    Attributes:
+        JSON: Fields that begin every JSON output of this kind.
+        model: Model name.
+        trace: Path of the trace.
+        platform: Platform name.
+        rows: One row per overload.
+        opinfo: Overloads that OpInfo tests.
+        instead: Command that records an accelerator's calls, if the trace holds CPU-only calls.
+        host: Number of computing calls on the host beside the device, by overload. No device kernel serves these.
     """
 
     JSON = ("model", "trace", "platform")
@@ -105,17 +119,20 @@ class Coverage:
 
     @property
     def title(self) -> str:
-        """The trace's name, which tells it from others of the same model, and the model's where that is another."""
+        """Return the trace's name, which is unique among traces of a model, and the model's name if it differs."""
         name = Path(self.trace).name.removesuffix(".trace")
         return name if name == self.model else f"{name} ({self.model})"
 
     @property
     def compute(self) -> list[Row]:
-        """The overloads that need a kernel: those that compute, and those that draw as can be judged."""
+        """Return the overloads that need a kernel: those that compute, and those whose random draws can be judged."""
         return [r for r in self.rows if r.needs_kernel]
 
     def with_hints(self, write: Callable[[str], str], again: Callable[[str, str], str]) -> Coverage:
-        """The same, with what to type. write: for an overload without a kernel; again: for one and its failing case."""
+        """Return the coverage with suggested commands.
+
+        `write` returns the command for an overload without a kernel, and `again` the one for a failing case.
+        """
 
         def hinted(row: Row) -> Row:
             if row.state == NO_KERNEL:
@@ -126,14 +143,15 @@ class Coverage:
 
     @property
     def of_cpus(self) -> list[Row]:
-        """The overloads that need a kernel here, and that no accelerator is ever asked for."""
+        """Return the overloads that need a kernel here but that accelerators never receive."""
         return [r for r in self.compute if r.of_cpus]
 
     def failing(self) -> list[Row]:
-        """Overloads that need a kernel and are not covered."""
+        """Return the overloads that need a kernel and are not covered."""
         return [r for r in self.compute if not r.covered]
 
     def as_json(self) -> dict[str, Any]:
+        """Return the object that `enable coverage --json` prints."""
         covered = [r for r in self.compute if r.covered]
         matched = [r for r in self.compute if r.overload in self.opinfo]
         passed = [r for r in matched if r.covered]
@@ -159,15 +177,17 @@ class Coverage:
 
 
 def percent(total: int, covered: int) -> float | None:
-    """The share in percent; None of nothing."""
+    """Return the share in percent, or None if the total is 0."""
     return round(100 * covered / total, 1) if total else None
 
 
 @dataclass(frozen=True)
 class Stored:
-    """What a trace holds of the overloads that need a kernel. cases: the replayable calls of each, each once.
+    """The stored calls of the overloads that need a kernel.
 
-    lacking: how many stored calls of each were stored without values, by level.
+    Attributes:
+        cases: Replayable calls by overload, without duplicates.
+        lacking: Number of calls stored without values, by overload and level.
     """
 
     cases: dict[str, list[Case]]
@@ -179,26 +199,34 @@ def read_calls(
     told: Callable[[CallRecord, str | None], None] = lambda record, case: None,
     only: Collection[str] | None = None,
 ) -> Stored:
-    """Read all calls of a trace that the device is asked for, once. told: of each call, with the id of its case if it
-    is one. only: overloads whose calls are cases, all that need a kernel by default."""
+    """Read once all calls in a trace that run on the device.
+
+    Args:
+        trace: The trace.
+        told: Called with each call and the id of its case, or None.
+        only: Overloads whose calls become cases; by default all that need a kernel.
+
+    Returns:
+        The cases, and the calls without values.
+    """
     cases: dict[str, dict[str, Case]] = defaultdict(dict)
     lacking: dict[str, Counter[str]] = defaultdict(Counter)
     for record in trace.calls():
         if record.signature in trace.on_host:
             continue
         case = None
-        wanted = needs_kernel(record.overload, record.kind) and (only is None or record.overload in only)
-        if wanted and record.level in REPLAYABLE:
+        is_needed = needs_kernel(record.overload, record.kind) and (only is None or record.overload in only)
+        if is_needed and record.level in REPLAYABLE:
             case = case_of(trace, record)
             cases[record.overload].setdefault(case.id, case)
-        elif wanted:
+        elif is_needed:
             lacking[record.overload][record.level] += 1
         told(record, case.id if case else None)
     return Stored({overload: list(found.values()) for overload, found in cases.items()}, lacking)
 
 
 def cases_by_overload(trace: Trace) -> dict[str, list[Case]]:
-    """The replayable calls of a trace, each once: of what needs a kernel, contents held or synthesised."""
+    """Return the replayable calls that need a kernel, without duplicates; contents are recorded or synthesized."""
     return read_calls(trace).cases
 
 
@@ -211,10 +239,22 @@ def measure(
     opinfo: frozenset[str],
     only: Collection[str] | None = None,
 ) -> Coverage:
-    """Judge every case of every overload that needs a kernel and has one. Verdicts already known are not run again.
+    """Judge every case of every overload that needs a kernel and has one. Known verdicts are reused.
 
-    progress: given the number of cases, returns what to call as each verdict arrives. opinfo: overloads that OpInfo
-    tests. only: the overloads to look at, all by default. Raises TraceError on a damaged trace.
+    Args:
+        model: Model name.
+        trace: The trace.
+        library: The kernels.
+        judge: Judges the cases.
+        progress: Called with the number of cases; returns a function to call with each verdict.
+        opinfo: Overloads that OpInfo tests.
+        only: Overloads to measure; all by default.
+
+    Returns:
+        The coverage.
+
+    Raises:
+        TraceError: The trace is damaged.
     """
     stored, matches = read_calls(trace, only=only), match_overloads(trace, library)
     verdicts = judge_cases(stored.cases, matches, judge, progress)
@@ -224,7 +264,7 @@ def measure(
 
 
 def host_calls(trace: Trace) -> dict[str, int]:
-    """Return how often each overload that computes was called on the host, beside the device."""
+    """Return the number of calls on the host, beside the device, for each overload that computes."""
     calls = Counter[str]()
     for key in sorted(trace.on_host):
         signature = trace.signatures[key]
@@ -234,13 +274,13 @@ def host_calls(trace: Trace) -> dict[str, int]:
 
 
 def needed_overloads(trace: Trace) -> frozenset[str]:
-    """The overloads of a trace that need a kernel, and those whose kernels these derive from."""
-    found = [o for o, kind in _overloads(trace) if needs_kernel(o, kind)]
-    return frozenset((*found, *(functional_base(o) for o in found if is_known(o))))
+    """Return a trace's overloads that need a kernel, and the bases from which their kernels derive."""
+    overloads = [o for o, kind in _overloads(trace) if needs_kernel(o, kind)]
+    return frozenset((*overloads, *(functional_base(o) for o in overloads if is_known(o))))
 
 
 def match_overloads(trace: Trace, library: Library) -> dict[str, Match | None]:
-    """The kernel of each overload of a trace that needs one and that this torch has; None where there is none."""
+    """Return the kernel, or None, for each overload that needs one and that this torch has."""
     return {o: library.match(o) for o, kind in _overloads(trace) if needs_kernel(o, kind) and is_known(o)}
 
 
@@ -253,10 +293,18 @@ def judge_cases(
     told: Callable[[Job, Verdict], None] = lambda job, verdict: None,
     off: frozenset[str] = frozenset(),
 ) -> dict[tuple[str, str], Verdict]:
-    """Verdicts by (overload, case id). needed: whether a case is still to be judged; told: of each verdict; off: layers
-    that are not asked.
+    """Judge cases and return the verdicts by (overload, case id).
 
-    Cases that a kernel passes are skipped if it was never tried in full (enable/trust.py).
+    A pass becomes SKIPPED if the kernel was never tried in full (enable/trust.py).
+
+    Args:
+        cases: Cases by overload.
+        matches: Kernel by overload.
+        judge: Judges the cases.
+        progress: Called with the number of cases; returns a function to call with each verdict.
+        needed: Returns True if a case still has to be judged.
+        told: Called with each verdict.
+        off: Layers to skip.
     """
     jobs = [
         replace(m.job, cases=tuple(cases[o]), repeats=REPEATS, needed=needed, off=off)
@@ -272,10 +320,10 @@ def judge_cases(
     verdicts = judge.judge(jobs, both)
     layered = {o: m for o, m in matches.items() if m is not None and o in cases and of_layers(m)}
     standings = judge.standings() if layered else Standings()
-    why = {o: untried(m, standings) for o, m in layered.items()}
+    objections = {o: untried(m, standings) for o, m in layered.items()}
     for (overload, case), verdict in verdicts.items():
-        if why.get(overload) and verdict.outcome is Outcome.PASS:
-            verdicts[overload, case] = replace(verdict, outcome=Outcome.SKIPPED, detail=why[overload])
+        if objections.get(overload) and verdict.outcome is Outcome.PASS:
+            verdicts[overload, case] = replace(verdict, outcome=Outcome.SKIPPED, detail=objections[overload])
     return verdicts
 
 
@@ -286,27 +334,29 @@ def rows_of(
     verdicts: dict[tuple[str, str], Verdict],
     standings: Standings,
 ) -> tuple[Row, ...]:
-    """A row for each overload of a trace. standings: what is known of kernels, of this trace's cases and of others."""
+    """Return a row for each overload in a trace; `standings` are the kernels' verdicts over all traces."""
     cases, lacking = stored.cases, stored.lacking
     rows = []
     for o, kind in _overloads(trace):
         row, match = _unjudged(o, kind, trace, matches.get(o)), matches.get(o)
         if match is not None:
-            found = [verdicts.get((o, c.id)) for c in cases.get(o, [])]
-            known = standings[match.kernels, o]
-            row = _judged(row, match, found, lacking.get(o, Counter()), known)
+            case_verdicts = [verdicts.get((o, c.id)) for c in cases.get(o, [])]
+            standing = standings[match.kernels, o]
+            row = _judged(row, match, case_verdicts, lacking.get(o, Counter()), standing)
         rows.append(row)
     return tuple(rows)
 
 
 def needs_kernel(overload: str, kind: str) -> bool:
-    """Whether calls of an overload, which are of this kind, are for kernels: they compute, or draw as can be judged."""
+    """Return True if such calls need a kernel: they compute, or draw random numbers that a law can judge."""
     return kind == "compute" or (kind == "random" and is_known(overload) and bool(judged_by(overload)))
 
 
 def is_known(overload: str) -> bool:
-    """Whether this torch has the overload, as its own or as a subgraph of such: a user's custom operators have no
-    reference here."""
+    """Return True if this torch has the overload, directly or as a subgraph of its operators.
+
+    A user's custom operators have no reference here.
+    """
     try:
         resolve(overload)
     except UserError:
@@ -315,7 +365,7 @@ def is_known(overload: str) -> bool:
 
 
 def _overloads(trace: Trace) -> list[tuple[str, str]]:
-    """(overload, kind) of a trace, compute first, the most called first."""
+    """Return the trace's (overload, kind) pairs, compute first, then by number of calls."""
     calls: dict[tuple[str, str], int] = defaultdict(int)
     for signature in trace.asked:
         calls[signature.overload, signature.kind] += signature.calls
@@ -324,7 +374,7 @@ def _overloads(trace: Trace) -> list[tuple[str, str]]:
 
 
 def _unjudged(overload: str, kind: str, trace: Trace, match: Match | None) -> Row:
-    """A row without what is known of the kernel."""
+    """Return a row without the kernel's verdicts."""
     signatures = [s for s in trace.asked if (s.overload, s.kind) == (overload, kind)]
     calls = sum(s.calls for s in signatures)
     if not needs_kernel(overload, kind):
@@ -341,22 +391,23 @@ def _unjudged(overload: str, kind: str, trace: Trace, match: Match | None) -> Ro
 
 
 def _judged(row: Row, match: Match, verdicts: list[Verdict | None], lacking: Counter[str], known: Standing) -> Row:
+    """Return the row with the kernel's verdicts."""
     outcome, detail = _summary(verdicts, lacking)
     failing = next((v.case for v in verdicts if v is not None and v.failed), "")
-    others = f"not served, {known.failure}" if known.failed and outcome is Outcome.PASS else ""
+    elsewhere = f"not served, {known.failure}" if known.failed and outcome is Outcome.PASS else ""
     derived = "" if match.plan.direct else f"from {match.plan.base}"
     return replace(
         row,
         cases=len(verdicts),
         outcome=outcome,
-        detail="; ".join(filter(None, [derived, detail, others])),
+        detail="; ".join(filter(None, [derived, detail, elsewhere])),
         failing=failing,
         independent=known.independent,
     )
 
 
 def _summary(verdicts: list[Verdict | None], lacking: Counter[str]) -> tuple[Outcome, str]:
-    """PASS only if there are cases and all pass. lacking: stored calls that cannot be replayed, by level."""
+    """Return PASS only if there are cases and all pass; `lacking` counts stored calls without values, by level."""
     levels = ", ".join(sorted(lacking))
     if not verdicts:
         return Outcome.SKIPPED, f"values not recorded ({levels})" if lacking else "no stored call to replay"

@@ -1,4 +1,4 @@
-"""What `enable verify` says of one kernel, and how it is printed."""
+"""Format the result of `enable verify` for one kernel."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from verify.judging.stages import TrialResult
 from verify.judging.standings import marked
 from verify.outcome import Outcome
 
-_HEAD, _TAIL = 40, 20  # lines of a report that are shown
+_HEAD, _TAIL = 40, 20  # lines of a report to print
 
 
 def finding_lines(found: TrialResult, words: Sequence[str]) -> str:
-    """What is told of one kernel. words: the command that was typed, to be typed again for the case that failed."""
+    """Return the lines for one kernel; `words` is the typed command, repeated for the failing case."""
     verdict = coloured(marked(found.outcome, found.independent))
     if found.compile_only and found.outcome is Outcome.PASS:
         verdict = "compiles"
@@ -25,10 +25,10 @@ def finding_lines(found: TrialResult, words: Sequence[str]) -> str:
     elif found.detail:
         lines.append(f"  {found.detail}")
     lines += [f"  not for {dtype}: {why}" for dtype, why in found.narrower.items()]
-    told = f"  {found.cases} cases run, {found.passed} passed, {found.skipped} skipped"
+    counts = f"  {found.cases} cases run, {found.passed} passed, {found.skipped} skipped"
     if found.compile_only:
-        told = f"  {found.passed} of {found.cases} cases compile, none was run, {found.skipped} skipped"
-    lines.append(f"{told}; on {', '.join(found.overloads) or 'nothing'}; sandbox: {found.sandbox}")
+        counts = f"  {found.passed} of {found.cases} cases compile, none was run, {found.skipped} skipped"
+    lines.append(f"{counts}; on {', '.join(found.overloads) or 'nothing'}; sandbox: {found.sandbox}")
     if found.report:
         lines += ["", textwrap.indent(_excerpt(found.report), "    "), ""]
     if found.reproducer:
@@ -37,7 +37,7 @@ def finding_lines(found: TrialResult, words: Sequence[str]) -> str:
 
 
 def _excerpt(report: str) -> str:
-    """The beginning and the end of what is too long to be read: a compiler may say thousands of lines."""
+    """Return the beginning and end of a long report; a compiler may print thousands of lines."""
     lines = report.split("\n")
-    left = len(lines) - _HEAD - _TAIL
-    return report if left <= 1 else "\n".join([*lines[:_HEAD], f"... {left} more lines: --json", *lines[-_TAIL:]])
+    omitted = len(lines) - _HEAD - _TAIL
+    return report if omitted <= 1 else "\n".join([*lines[:_HEAD], f"... {omitted} more lines: --json", *lines[-_TAIL:]])

@@ -1,7 +1,7 @@
-"""A judge whose children run on a Ray cluster. Verdicts are compared with, kept and told here.
+"""A judge whose children run on a Ray cluster; verdicts are compared, stored and reported in this process.
 
-Each worker is an actor that holds one job at a time and is sent its cases one by one. With a worker nothing is lost but
-the case in flight: Ray starts the actor again, maybe elsewhere, and asks it once more.
+Each worker is an actor that holds one job at a time and receives its cases one by one. If a worker dies, only the case
+in flight is lost: Ray restarts the actor, possibly elsewhere, and retries the case.
 """
 
 from __future__ import annotations
@@ -31,10 +31,14 @@ from verify.sandbox.children import END_SECONDS
 
 
 class RayJudge(Judge):
-    """One worker for each core of the cluster or, where kernels run on a GPU, for each of its GPUs."""
+    """A judge with one worker per core of the cluster, or per GPU if kernels run on one."""
 
     def __init__(self, platform: Platform, store: VerdictStore, ray: Any, sandbox: str = "full") -> None:
-        """ray: the module, connected. Raises UserError where the cluster has no GPU that the platform needs."""
+        """Start the workers; `ray` is the connected module.
+
+        Raises:
+            UserError: The cluster lacks the GPU or CPU that the platform needs.
+        """
         gpus = int(platform.mode == DEVICE)
         kind = "GPU" if gpus else "CPU"
         workers = int(ray.cluster_resources().get(kind, 0))
@@ -51,20 +55,21 @@ class RayJudge(Judge):
     def judge(
         self, jobs: Iterable[Job], on_verdict: Callable[[Job, Verdict], None] = lambda job, verdict: None
     ) -> dict[tuple[str, str], Verdict]:
-        """As of Judge."""
-        with redirect_stdout(sys.stderr):  # where Ray prints that a worker was lost
+        """Judge as `Judge.judge`."""
+        with redirect_stdout(sys.stderr):  # Ray prints to stdout if a worker is lost
             return super().judge(jobs, on_verdict)
 
     def close(self) -> None:
+        """Close the judge and kill the workers."""
         super().close()
-        ended = [bench.close.remote() for bench in self._all]
-        self._ray.wait(ended, num_returns=len(ended), timeout=END_SECONDS)  # one that is at work does not answer
+        closing = [bench.close.remote() for bench in self._all]
+        self._ray.wait(closing, num_returns=len(closing), timeout=END_SECONDS)  # a busy worker does not answer
         for bench in self._all:
             self._ray.kill(bench)
 
     @contextmanager
     def running(self, job: Job) -> Iterator[Any]:
-        """As of Judge."""
+        """Yield the run of a job, as `Judge.running`."""
         carried = replace(job, cases=tuple(replace(case, load=_absent) for case in job.cases), needed=None)
         bench = self._benches.get()
         try:
@@ -79,21 +84,25 @@ class RayJudge(Judge):
 
 
 class _FarRun:
-    """As Run, by an actor. job: what Ray keeps of it. subgraphs: what the actor has to know beside ATen."""
+    """A run as `Run`, performed by an actor.
+
+    `job` is Ray's reference to the job. `subgraphs` are the operators beside ATen that the actor must define.
+    """
 
     def __init__(self, ray: Any, bench: Any, job: Any, subgraphs: list[Any]) -> None:
         self._ray, self._bench, self._job = ray, bench, job
         self._subgraphs = subgraphs
 
     def begin(self, case: Case) -> None:
-        """Cases travel one by one."""
+        """Do nothing, because cases travel one by one."""
 
     def judge(self, case: Case) -> JudgedCase:
+        """Send a case to the actor and return the judged case."""
         packed = case.load()
         packed.data = [None if d is None else bytes(d) for d in packed.data]
-        asked = self._bench.judge.remote([self._job], replace(case, load=_Held(packed)), self._subgraphs)
+        reference = self._bench.judge.remote([self._job], replace(case, load=_Held(packed)), self._subgraphs)
         try:
-            judged: JudgedCase = self._ray.get(asked)
+            judged: JudgedCase = self._ray.get(reference)
         except self._ray.exceptions.RayTaskError as error:
             raise error.as_instanceof_cause() from error
         return judged
@@ -101,7 +110,7 @@ class _FarRun:
 
 @dataclass(frozen=True)
 class _Held:
-    """What loads a case that travels with its arguments."""
+    """Loads a case that travels with its arguments."""
 
     packed: Packed
 
@@ -110,14 +119,19 @@ class _Held:
 
 
 def _absent() -> Packed:
+    """Raise an error: a travelling job's cases carry no arguments."""
     raise AssertionError("a case of a job that travelled is loaded where it came from")
 
 
 class _Bench:
-    """In a worker: a judge that keeps nothing, and the run of its present job."""
+    """The actor: a judge that stores nothing, and the run of its current job."""
 
     def __init__(self, platform: Platform, sandbox: str, level: str) -> None:
-        """Raises UserError where this node confines children in another way than the one that keeps the verdicts."""
+        """Create the judge.
+
+        Raises:
+            UserError: This node's sandbox level differs from that of the process that stores the verdicts.
+        """
         self._home = tempfile.TemporaryDirectory()
         home = Path(self._home.name)
         self._store = VerdictStore(home / "verdicts.sqlite")
@@ -129,17 +143,17 @@ class _Bench:
         self._stack = ExitStack()
 
     def judge(self, job: list[Any], case: Case, subgraphs: list[Any]) -> JudgedCase:
-        """The verdict on one case. job: a reference to it, which stays one in a list."""
+        """Judge one case. `job` is a list with a reference, because Ray would resolve a bare one."""
         import ray
 
         define_all(subgraphs)
         if self._run is None or job[0] != self._job:
             self._stack.close()
             self._run, self._job = self._stack.enter_context(self._judge.running(ray.get(job[0]))), job[0]
-        return replace(self._run.judge(case), answered=None)  # which nobody asks for there
+        return replace(self._run.judge(case), answered=None)  # the caller does not use the raw results
 
     def close(self) -> None:
-        """End the children and leave no file."""
+        """End the children and remove all files."""
         self._stack.close()
         self._judge.close()
         self._store.close()

@@ -1,4 +1,4 @@
-"""What several models need side by side: an overload by model, and what they lack together."""
+"""Compare the needs of several models: overloads by model, and the overloads that they lack together."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from traces import UserError
 
 @dataclass(frozen=True)
 class Need:
-    """An overload that some of the models need a kernel for. rows, uses: by model, of those that call it."""
+    """An overload for which some models need a kernel; `rows` and `uses` are keyed by the models that call it."""
 
     overload: str
     rows: dict[str, Row]
@@ -24,25 +24,26 @@ class Need:
 
     @property
     def lacking(self) -> list[str]:
-        """The models that no kernel serves as it should."""
+        """Return the models whose calls are not covered and run on accelerators."""
         return [name for name, row in self.rows.items() if not row.covered and not row.of_cpus]
 
     @property
     def covered(self) -> bool:
-        """By every model that calls it, also where it is for CPUs alone, which nobody lacks."""
+        """Return True if every model that calls it is covered, even a CPU-only overload, which never counts as missing."""
         return all(row.covered for row in self.rows.values())
 
     @property
     def calls(self) -> int:
-        """In the recorded steps of all models together."""
+        """Return the number of calls in the recorded steps of all models."""
         return sum(row.calls for row in self.rows.values())
 
     @property
     def cost(self) -> Cost:
+        """Return the cost over all models."""
         return sum((use.cost for use in self.uses.values()), Cost())
 
     def worth(self, by: str) -> tuple[float, ...]:
-        """What orders needs, the most worth first: what is lacking before what is not."""
+        """Return the sort key, larger for more valuable needs: missing overloads come before covered ones."""
         cost, models = self.cost, len(self.lacking) or len(self.rows)
         order = {"models": models, "time": cost.seconds, "calls": self.calls, "bytes": cost.nbytes}
         return (bool(self.lacking), order[by], *order.values())
@@ -50,32 +51,33 @@ class Need:
 
 @dataclass(frozen=True)
 class Matrix:
-    """coverages: by the name that was typed. needs: of all models, in order."""
+    """The coverages by the name that was typed, and the needs of all models in order."""
 
     coverages: dict[str, Coverage]
     needs: tuple[Need, ...]
 
     @property
     def missing(self) -> list[Need]:
+        """Return the needs that some model lacks."""
         return [need for need in self.needs if need.lacking]
 
     @property
     def overloads(self) -> dict[str, Any]:
-        """How many need a kernel, and how many of these are covered."""
-        whole, covered = len(self.needs), sum(need.covered for need in self.needs)
-        return {"compute": whole, "covered": covered, "percent": percent(whole, covered)}
+        """Return the number of overloads that need a kernel and the number covered."""
+        total, covered = len(self.needs), sum(need.covered for need in self.needs)
+        return {"compute": total, "covered": covered, "percent": percent(total, covered)}
 
     @cached_property
     def seconds(self) -> float:
-        """The estimated time of all that needs a kernel."""
+        """Return the estimated time of all overloads that need a kernel."""
         return sum(need.cost.seconds for need in self.needs)
 
     def share(self, need: Need) -> float:
-        """Percent of that time."""
+        """Return the need's percentage of that time."""
         return round(100 * need.cost.seconds / self.seconds, 1) if self.seconds else 0.0
 
     def as_json(self, missing: bool) -> dict[str, Any]:
-        """What `enable coverage A B --json` prints. missing: only what some model lacks."""
+        """Return the object that `enable coverage A B --json` prints; `missing` selects needs that some model lacks."""
         models = [(name, coverage.as_json()) for name, coverage in self.coverages.items()]
         return {
             "platform": next(iter(self.coverages.values())).platform,
@@ -88,6 +90,7 @@ class Matrix:
         }
 
     def _row(self, need: Need) -> dict[str, Any]:
+        """Return a need's JSON object."""
         fields = ("calls", "cases", "kernel", "outcome", "state", "detail", "failing", "again")
         return {
             "overload": need.overload,
@@ -101,26 +104,32 @@ class Matrix:
 
 
 def matrix(session: Session, names: Sequence[str], by: str = "models") -> Matrix:
-    """Judge each of these traces. by: models, time, calls or bytes.
+    """Judge several traces and compare them.
 
-    Raises UserError if there is no such trace, it is damaged, or one is named twice.
+    Args:
+        session: The session.
+        names: Trace names.
+        by: Sort order: models, time, calls or bytes.
+
+    Raises:
+        UserError: A trace does not exist, is damaged, or is named twice.
     """
-    twice = next((name for i, name in enumerate(names) if name in names[:i]), None)
-    if twice is not None:
-        raise UserError(f"{twice} is named twice; name each trace once: {' '.join(dict.fromkeys(names))}")
+    duplicate = next((name for i, name in enumerate(names) if name in names[:i]), None)
+    if duplicate is not None:
+        raise UserError(f"{duplicate} is named twice; name each trace once: {' '.join(dict.fromkeys(names))}")
     coverages = {name: session.coverage(name) for name in names}
-    used = {name: uses(session.workspace.open_trace(name)) for name in names}
+    uses_by_model = {name: uses(session.workspace.open_trace(name)) for name in names}
     rows: dict[str, dict[str, Row]] = {}
     for name, coverage in coverages.items():
         for row in coverage.compute:
             rows.setdefault(row.overload, {})[name] = row
-    needs = [Need(o, found, {name: used[name][o] for name in found}) for o, found in rows.items()]
+    needs = [Need(o, found, {name: uses_by_model[name][o] for name in found}) for o, found in rows.items()]
     needs.sort(key=lambda need: need.overload)
     return Matrix(coverages, tuple(sorted(needs, key=lambda need: need.worth(by), reverse=True)))
 
 
 def matrix_tables(found: Matrix, session: Session, missing: bool) -> str:
-    """The table, a line a model, and what to type next. missing: only rows of what some model lacks."""
+    """Return the table, a line per model, and the next command; `missing` selects the needs that some model lacks."""
     rows = [
         {
             "overload": need.overload,
@@ -133,15 +142,15 @@ def matrix_tables(found: Matrix, session: Session, missing: bool) -> str:
     ]
     lines = [table(rows), ""] if rows else []
     for name, coverage in found.coverages.items():
-        told = coverage.as_json()
-        overloads, calls = told["overloads"], told["calls"]
+        summary = coverage.as_json()
+        overloads, calls = summary["overloads"], summary["calls"]
         lines.append(
             f"{name}: {overloads['covered']} of {overloads['compute']} overloads{share(overloads)},"
             f" {calls['covered']} of {calls['total']} calls{share(calls)}"
         )
-    whole = found.overloads
+    totals = found.overloads
     platform = next(iter(found.coverages.values())).platform
-    lines.append(f"together on {platform}: {whole['covered']} of {whole['compute']} overloads{share(whole)}")
+    lines.append(f"together on {platform}: {totals['covered']} of {totals['compute']} overloads{share(totals)}")
     first = next((need for need in found.missing if is_known(need.overload)), None)
     if first is not None:
         again = next((first.rows[name].again for name in first.lacking if first.rows[name].again), "")
@@ -152,6 +161,7 @@ def matrix_tables(found: Matrix, session: Session, missing: bool) -> str:
 
 
 def _cell(row: Row | None) -> str:
+    """Return a model's cell for an overload."""
     if row is None:
         return "-"
     return f"{row.verdict}, CPUs alone" if row.of_cpus else row.verdict

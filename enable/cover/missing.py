@@ -1,4 +1,4 @@
-"""What a model lacks: the overloads that no kernel serves as it should, ranked by what they are worth."""
+"""Rank the overloads of a model that no kernel covers."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from enable.tables import size, table
 from traces import jsonable
 from verify.outcome import Outcome
 
-_MODULES = 3  # that a row of the table names
+_MODULES = 3  # modules named in a table row
 
 
 @dataclass(frozen=True)
 class Lack:
-    """An overload that is missing, and how the model uses it."""
+    """A missing overload, and how the model uses it."""
 
     row: Row
     use: Use
@@ -26,7 +26,14 @@ class Lack:
 
 @dataclass(frozen=True)
 class Missing:
-    """rows: of what is missing, in order. compute: all that accelerators need kernels for; whole: what that costs."""
+    """The missing overloads of a trace.
+
+    Attributes:
+        coverage: The trace's coverage.
+        rows: Missing overloads in order.
+        compute: All overloads for which accelerators need kernels.
+        whole: Their total cost.
+    """
 
     coverage: Coverage
     rows: tuple[Lack, ...]
@@ -34,7 +41,7 @@ class Missing:
     whole: Cost
 
     def as_json(self) -> dict[str, Any]:
-        """What `enable coverage --missing --json` prints."""
+        """Return the object that `enable coverage --missing --json` prints."""
         return {
             **jsonable(self.coverage),
             "seconds": self.whole.seconds,
@@ -56,36 +63,44 @@ class Missing:
         }
 
     def share(self, lack: Lack) -> float:
-        """Percent of the time of all that needs a kernel."""
+        """Return the overload's percentage of the time of all overloads that need a kernel."""
         return round(100 * lack.use.cost.seconds / self.whole.seconds, 1) if self.whole.seconds else 0.0
 
 
 def what_is_missing(session: Session, name: str, of: Sequence[str], by: str) -> Missing:
-    """Judge the trace `name` and rank what no kernel serves. of: as of coverage. by: time, calls, bytes or modules.
+    """Judge the trace `name` and rank the overloads that no kernel covers.
 
-    Raises UserError if there is no such trace.
+    Args:
+        session: The session.
+        name: Trace name.
+        of: Traces whose overloads alone count, if there are any.
+        by: Sort order: time, calls, bytes or modules.
+
+    Raises:
+        UserError: The trace does not exist.
     """
     operators = None if of else session.opinfo_coverage(name, exhaustive=False)
     coverage = session.coverage(name, of) if operators is None else operators.by_overload
     failing = coverage.failing()
-    if operators is not None:  # an operator is left at its first failing case, and the others are not judged
+    if operators is not None:  # an operator stops at its first failing case, so its other cases are not judged
         failing = [row for row in failing if row.outcome is not Outcome.SKIPPED]
-    used = uses(session.workspace.open_trace(name))
+    uses_by_overload = uses(session.workspace.open_trace(name))
     compute = tuple(row for row in coverage.compute if not row.of_cpus)
-    whole = sum((used[row.overload].cost for row in compute), Cost())
-    rows = [Lack(row, used[row.overload]) for row in failing if not row.of_cpus]
+    total_cost = sum((uses_by_overload[row.overload].cost for row in compute), Cost())
+    rows = [Lack(row, uses_by_overload[row.overload]) for row in failing if not row.of_cpus]
     rows.sort(key=lambda lack: (-_worth(lack, by), -lack.use.cost.nbytes, lack.row.overload))
-    return Missing(coverage, tuple(rows), compute, whole)
+    return Missing(coverage, tuple(rows), compute, total_cost)
 
 
 def _worth(lack: Lack, by: str) -> float:
+    """Return the value by which overloads are ranked."""
     if by == "time":
         return lack.use.cost.seconds
     return {"calls": lack.row.calls, "bytes": lack.use.cost.nbytes, "modules": len(lack.use.modules)}[by]
 
 
 def missing_tables(found: Missing, session: Session, name: str) -> str:
-    """The list, what it adds up to, how time is estimated, and what to type next. name: of the trace."""
+    """Return the table for the trace `name`, its totals, how time is estimated, and the next command."""
     rows = [
         {
             "overload": lack.row.overload,
@@ -118,6 +133,6 @@ def missing_tables(found: Missing, session: Session, name: str) -> str:
 
 
 def _modules(names: list[str]) -> str:
-    """How many modules call it, in the calls that are stored, and the first of them."""
+    """Return the number of calling modules among the stored calls, and the first few names."""
     shown = ", ".join(name or "the model" for name in names[:_MODULES])
     return f"{len(names)}: {shown}{', ...' if len(names) > _MODULES else ''}" if names else "-"

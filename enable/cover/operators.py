@@ -1,5 +1,7 @@
-"""The overloads that kernel files list, and what is known of each on each platform: of the workspace's verdicts, and of
-what was put down in a file of results when the whole library was judged."""
+"""List the overloads in kernel files with their verdicts on each platform.
+
+Verdicts come from the workspace, and from a results file that records a run over the whole library.
+"""
 
 from __future__ import annotations
 
@@ -19,12 +21,15 @@ from verify.judging.standings import is_few
 
 
 def operators(workspace: Workspace, base: Path | None) -> list[dict[str, Any]]:
-    """A row for each overload that a kernel file lists: its dtypes, its file, and by platform how many cases passed of
-    those that were judged with the present kernel and judge, and how many variants Triton compiles for these."""
+    """Return a row for each overload in a kernel file: dtypes, file, and counts by platform.
+
+    The counts are those of the current kernel and judge: passed cases, judged cases, independent cases, and the
+    variants that Triton compiles for them.
+    """
     library = workspace.library(base)
     store = workspace.verdicts()
     try:
-        known = {name: store.standings(platforms.load(name)) for name in platforms.names()}
+        standings_by_platform = {name: store.standings(platforms.load(name)) for name in platforms.names()}
     finally:
         store.close()
     rows = []
@@ -32,10 +37,14 @@ def operators(workspace: Workspace, base: Path | None) -> list[dict[str, Any]]:
         match = library.match(overload)
         assert match is not None
         row: dict[str, Any] = {"overload": overload, "dtypes": " ".join(match.kernel.dtypes)}
-        for name, standings in known.items():
-            found = standings[match.kernels, overload]
-            counts = {"judged": found.judged, "independent": found.independent, "variants": len(found.variants)}
-            row[name] = {"passed": len(found.passed), **counts}
+        for name, standings in standings_by_platform.items():
+            standing = standings[match.kernels, overload]
+            counts = {
+                "judged": standing.judged,
+                "independent": standing.independent,
+                "variants": len(standing.variants),
+            }
+            row[name] = {"passed": len(standing.passed), **counts}
             if untried(match, standings):
                 row[name]["untried"] = True
         rows.append({**row, "kernel": shown_path(match.kernel.path)})
@@ -43,9 +52,12 @@ def operators(workspace: Workspace, base: Path | None) -> list[dict[str, Any]]:
 
 
 def record(workspace: Workspace, base: Path | None, file: Path) -> int:
-    """Put down what the workspace's verdicts say in a file of results, and return of how many rows.
+    """Write the workspace's verdicts to a results file and return the number of recorded rows.
 
-    What is known there of other overloads and platforms stays. Raises UserError for a file that is none.
+    The file's entries for other overloads and platforms stay.
+
+    Raises:
+        UserError: The file is not a results file.
     """
     known = read_results(file) if file.exists() else {}
     library, recorded = workspace.library(base), 0
@@ -54,8 +66,8 @@ def record(workspace: Workspace, base: Path | None, file: Path) -> int:
         assert match is not None
         for name in platforms.names():
             if row[name]["judged"]:
-                told = {"sources": sources(match), **row[name]}
-                known.setdefault(row["overload"], {})[name] = told
+                figures = {"sources": sources(match), **row[name]}
+                known.setdefault(row["overload"], {})[name] = figures
                 recorded += 1
     lines = [f"  {json.dumps(o)}: {json.dumps(known[o], sort_keys=True)}" for o in sorted(known)]
     write_durably(file, [("{\n" + ",\n".join(lines) + "\n}\n").encode()])
@@ -65,39 +77,46 @@ def record(workspace: Workspace, base: Path | None, file: Path) -> int:
 def with_results(
     rows: list[dict[str, Any]], workspace: Workspace, base: Path | None, file: Path
 ) -> list[dict[str, Any]]:
-    """The rows with what a file of results says where the workspace says nothing; `stale`: of other kernels."""
+    """Return the rows, completed from a results file if the workspace has no verdict.
+
+    `stale` marks results of other kernel versions.
+    """
     known, library = read_results(file), workspace.library(base)
-    found = []
+    completed = []
     for row in rows:
         match = library.match(row["overload"])
         assert match is not None
-        told = {
+        from_file = {
             name: {**figures, "stale": figures["sources"] != sources(match)}
             for name, figures in known.get(row["overload"], {}).items()
             if name in row and not row[name]["judged"]
         }
-        found.append({**row, **told})
-    return found
+        completed.append({**row, **from_file})
+    return completed
 
 
 def read_results(file: Path) -> dict[str, dict[str, Any]]:
-    """Of each overload, by platform: `sources`, passed, judged, independent. Raises UserError for another file."""
+    """Return `sources`, passed, judged and independent counts by overload and platform.
+
+    Raises:
+        UserError: The file is not a results file.
+    """
     try:
-        found: dict[str, dict[str, Any]] = json.loads(file.read_text(encoding="utf-8"))
-        if not all("sources" in figures for told in found.values() for figures in told.values()):
+        results: dict[str, dict[str, Any]] = json.loads(file.read_text(encoding="utf-8"))
+        if not all("sources" in figures for told in results.values() for figures in told.values()):
             raise ValueError("a row names no sources")
     except (OSError, ValueError, AttributeError) as error:
         raise UserError(f"{file}: no results of a library ({error}); write some: enable library record FILE") from error
-    return found
+    return results
 
 
 def sources(match: Match) -> str:
-    """Which kernel files answer for an overload: a digest of their keys."""
+    """Return a digest of the kernel files that serve an overload."""
     return hashlib.sha256("\n".join(match.kernels[1:]).encode()).hexdigest()[:12]
 
 
 def cells(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The same for a table: platforms on which nothing was judged are left out."""
+    """Return the rows for a table, without platforms on which nothing was judged."""
     names = [name for name in platforms.names() if any(row[name]["judged"] for row in rows)]
     return [
         {
@@ -111,6 +130,7 @@ def cells(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _cell(known: dict[str, Any]) -> str:
+    """Return a platform's cell."""
     if not known["judged"]:
         return "-"
     few = " (few)" if is_few(known["independent"]) else ""

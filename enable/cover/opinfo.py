@@ -1,6 +1,6 @@
-"""Coverage of a trace of OpInfo: an operator is covered if every leaf call of every sample of it passes.
+"""Measure the coverage of an OpInfo trace: an operator is covered if every leaf call in all its samples passes.
 
-Operators that draw random numbers are counted apart: of these, calls that draw pass by their laws.
+Operators that draw random numbers are counted separately; their drawing calls are judged by laws.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from verify.cases.case import Case
 from verify.judging.judge import Job, Judge
 from verify.outcome import Outcome, Verdict
 
-Key = tuple[str, str]  # overload, id of a case
+Key = tuple[str, str]  # overload and case id
 NO_LAW = "no law to judge it by"
 CATEGORIES = (
     "Elementwise", "Deep Learning", "Linear Algebra", "Other", "Shape Manipulation", "Reduction",
@@ -40,11 +40,19 @@ CATEGORIES = (
 
 @dataclass
 class TestedOperator:
-    """One operator of OpInfo with all its variants and dtypes.
+    """One OpInfo operator with all its variants and dtypes.
 
-    samples: that ran. failed: that did not, by reason. forward, backward: the cases that its calls are. lacking:
-    overloads without a kernel. lawless: those that it draws with and that have no law; random: whether it draws.
-    outcome: PASS, or that of the first case that does not; detail: which.
+    Attributes:
+        name: Operator name.
+        category: Category of the operator.
+        samples: Number of samples that ran.
+        failed: Number of samples that did not run, by reason.
+        forward: Keys of the forward calls' cases.
+        backward: Keys of the backward calls' cases.
+        random: True if the operator draws random numbers.
+        lawless: Overloads that draw random numbers and have no law.
+        outcome: PASS, or the outcome of the first case that does not pass.
+        detail: The failing case and its detail.
     """
 
     name: str
@@ -59,7 +67,7 @@ class TestedOperator:
     detail: str = ""
 
     def judge(self, phase: set[Key], verdicts: dict[Key, Verdict], served: frozenset[str]) -> tuple[Outcome, str]:
-        """Of the cases of one phase: the outcome of the first that does not pass, and why."""
+        """Return the outcome for one phase's cases: that of the first case that does not pass, and the reason."""
         if self.lawless:
             return Outcome.SKIPPED, f"{NO_LAW}: {', '.join(sorted(self.lawless)[:3])}"
         lacking = sorted({overload for overload, _ in phase} - served)
@@ -75,26 +83,33 @@ class TestedOperator:
 
 @dataclass(frozen=True)
 class OpInfoCoverage:
-    """by_overload: as of any trace. excluded: operators that do not count, by reason. drawing: those of them that draw
-    random numbers, which count apart. not_run: overloads that have a kernel, none of whose cases failed and some of
-    whose were not run: whether they are covered is not known."""
+    """The coverage of an OpInfo trace.
+
+    Attributes:
+        by_overload: Coverage by overload, as for any trace.
+        operators: Operators that count.
+        phases: Operators that pass, and operators that have the phase.
+        excluded: Operators that do not count, by reason.
+        drawing: Those among them that draw random numbers; they are counted separately.
+        not_run: Overloads with a kernel and no failure, some of whose cases were not run. Their coverage is unknown.
+    """
 
     by_overload: Coverage
     operators: tuple[TestedOperator, ...]
-    phases: dict[str, tuple[int, int]]  # operators that pass, operators that have it
+    phases: dict[str, tuple[int, int]]  # by phase: operators that pass, operators that have the phase
     excluded: dict[str, list[str]]
     drawing: tuple[TestedOperator, ...]
     not_run: frozenset[str]
 
     def as_json(self) -> dict[str, Any]:
-        """What `enable coverage opinfo --json` prints: as for a model, with `operators` and `categories`."""
+        """Return the object that `enable coverage opinfo --json` prints: a model's, plus `operators` and `categories`."""
         of_category: dict[str, list[TestedOperator]] = {c: [] for c in CATEGORIES}
         for operator in self.operators:
             of_category.setdefault(operator.category, []).append(operator)
         phases = {name: {"total": total, "covered": covered} for name, (covered, total) in self.phases.items()}
         found = self.by_overload.as_json()
-        known = found["overloads"]["compute"] - len(self.not_run)
-        share = percent(known, found["overloads"]["covered"])
+        judged_overloads = found["overloads"]["compute"] - len(self.not_run)
+        share = percent(judged_overloads, found["overloads"]["covered"])
         return {
             **found,
             "overloads": {**found["overloads"], "not_run": len(self.not_run), "percent": share},
@@ -107,29 +122,31 @@ class OpInfoCoverage:
 
 
 def _counts(operators: Any) -> dict[str, Any]:
+    """Return the number of operators and covered operators."""
     covered = sum(o.outcome is Outcome.PASS for o in operators)
     return {"total": len(operators), "covered": covered, "percent": percent(len(operators), covered)}
 
 
 def _row(operator: TestedOperator) -> dict[str, Any]:
-    found = {name: getattr(operator, name) for name in ("name", "category", "samples", "outcome", "detail")}
+    """Return an operator's table row."""
+    fields = {name: getattr(operator, name) for name in ("name", "category", "samples", "outcome", "detail")}
     if operator.detail.startswith(NO_KERNEL):
-        found["outcome"] = None
+        fields["outcome"] = None
     return {
-        **found,
-        "state": found["outcome"] or NO_KERNEL,
+        **fields,
+        "state": fields["outcome"] or NO_KERNEL,
         "failed_samples": sum(operator.failed.values()),
         "cases": len(operator.forward | operator.backward),
     }
 
 
 def is_opinfo(trace: Trace) -> bool:
-    """Whether `enable capture opinfo` recorded the trace."""
+    """Return True if `enable capture opinfo` recorded the trace."""
     return isinstance(opinfo_of(trace), dict)
 
 
 def opinfo_of(trace: Trace) -> Any:
-    """`info.opinfo` of a trace's manifest; None if it is none of OpInfo."""
+    """Return `info.opinfo` from a trace's manifest, or None if the trace is not one of OpInfo."""
     info = trace.manifest.get("info")
     return info.get("opinfo") if isinstance(info, dict) else None
 
@@ -142,9 +159,21 @@ def measure_opinfo(
     opinfo: frozenset[str],
     exhaustive: bool = False,
 ) -> OpInfoCoverage:
-    """Judge the cases of every operator all of whose overloads have a kernel, each until one fails.
+    """Judge the operators whose overloads all have a kernel, each until one case fails.
 
-    exhaustive: judge all cases of all overloads that have a kernel. Raises TraceError on a damaged trace.
+    Args:
+        trace: The trace.
+        library: The kernels.
+        judge: Judges the cases.
+        progress: Called with the number of cases; returns a function to call with each verdict.
+        opinfo: Overloads that OpInfo tests.
+        exhaustive: Judge all cases of all overloads that have a kernel.
+
+    Returns:
+        The coverage.
+
+    Raises:
+        TraceError: The trace is damaged.
     """
     operators, of_step, excluded = _groups(trace)
 
@@ -155,16 +184,16 @@ def measure_opinfo(
             operator.lawless.add(record.overload)
         if needs_kernel(record.overload, record.kind):
             phase = operator.backward if record.phase == "backward" else operator.forward
-            phase.add((record.overload, case or record.where))  # without contents it is of no case, and is not run
+            phase.add((record.overload, case or record.where))  # a call without contents has no case and is never run
 
     stored = read_calls(trace, seen)
     drawing = _leave_out(operators, excluded)
-    every = (*operators.values(), *drawing)
+    all_operators = (*operators.values(), *drawing)
     cases = stored.cases
     matches = match_overloads(trace, library)
     served = frozenset(o for o, match in matches.items() if match is not None and o in cases)
     users: dict[Key, list[TestedOperator]] = defaultdict(list)
-    for operator in every:
+    for operator in all_operators:
         keys = operator.forward | operator.backward
         if not operator.lawless and all(overload in served for overload, _ in keys):
             for key in keys:
@@ -178,9 +207,9 @@ def measure_opinfo(
         if verdict.outcome is not Outcome.PASS:
             failing.update(o.name for o in users.get((job.plan.overload, verdict.case), ()))
 
-    wanted = cases if exhaustive else {o: [c for c in found if (o, c.id) in users] for o, found in cases.items()}
-    verdicts = judge_cases(wanted, matches, judge, progress, needed, told)
-    for operator in every:
+    selected = cases if exhaustive else {o: [c for c in found if (o, c.id) in users] for o, found in cases.items()}
+    verdicts = judge_cases(selected, matches, judge, progress, needed, told)
+    for operator in all_operators:
         keys = operator.forward | operator.backward
         operator.outcome, operator.detail = operator.judge(keys, verdicts, served)
     rows = rows_of(trace, stored, matches, verdicts, judge.standings())
@@ -191,15 +220,19 @@ def measure_opinfo(
 
 
 def _not_run(cases: dict[str, list[Case]], served: frozenset[str], verdicts: dict[Key, Verdict]) -> frozenset[str]:
-    found = {o: [verdicts.get((o, case.id)) for case in cases[o]] for o in served}
+    """Return the overloads whose cases passed as far as they were run, if some were not."""
+    verdicts_by_overload = {o: [verdicts.get((o, case.id)) for case in cases[o]] for o in served}
     return frozenset(
-        o for o, seen in found.items() if None in seen and all(v is None or v.outcome is Outcome.PASS for v in seen)
+        o
+        for o, seen in verdicts_by_overload.items()
+        if None in seen and all(v is None or v.outcome is Outcome.PASS for v in seen)
     )
 
 
 def _of_phase(
     operators: tuple[TestedOperator, ...], phase: str, verdicts: dict[Key, Verdict], served: frozenset[str]
 ) -> tuple[int, int]:
+    """Return the number of operators that pass a phase and the number that have it."""
     having = [(o, getattr(o, phase)) for o in operators if getattr(o, phase)]
     return sum(o.judge(keys, verdicts, served)[0] is Outcome.PASS for o, keys in having), len(having)
 
@@ -207,18 +240,18 @@ def _of_phase(
 def _groups(
     trace: Trace,
 ) -> tuple[dict[str, TestedOperator], Callable[[CallRecord], TestedOperator], dict[str, list[str]]]:
-    """Every operator by name, the operator of a call, and what was left out when the trace was recorded, by reason."""
-    found: dict[str, TestedOperator] = {}
+    """Return the operators by name, a function from calls to operators, and the excluded operators by reason."""
+    operators: dict[str, TestedOperator] = {}
     owners: list[tuple[int, int, TestedOperator]] = []  # first step, step after the last
     excluded: dict[str, list[str]] = defaultdict(list)
     try:
-        told = opinfo_of(trace)
-        for group in told["groups"]:
-            operator = found.setdefault(group["operator"], TestedOperator(group["operator"], group["category"]))
+        info = opinfo_of(trace)
+        for group in info["groups"]:
+            operator = operators.setdefault(group["operator"], TestedOperator(group["operator"], group["category"]))
             operator.samples += group["samples"] - sum(int(index) >= 0 for index in group["failed"])
             operator.failed.update(group["failed"].values())
             owners.append((group["step"], group["step"] + group["samples"], operator))
-        for name, reason in told["excluded"].items():
+        for name, reason in info["excluded"].items():
             excluded[reason].append(name)
         owners.sort(key=lambda owner: owner[0])
     except (TypeError, KeyError, ValueError, AttributeError) as error:
@@ -230,11 +263,11 @@ def _groups(
             raise TraceError(f"{record.where}: step {record.step} is of no sample")
         return owners[place][2]
 
-    return found, of_step, excluded
+    return operators, of_step, excluded
 
 
 def _leave_out(operators: dict[str, TestedOperator], excluded: dict[str, list[str]]) -> tuple[TestedOperator, ...]:
-    """Move the operators that do not count from the ones to the others. Returns those that draw random numbers."""
+    """Move operators that do not count to `excluded`, and return those among them that draw random numbers."""
     drawing = []
     for name in sorted(operators):
         reason = _exclusion(operators[name])
@@ -246,6 +279,7 @@ def _leave_out(operators: dict[str, TestedOperator], excluded: dict[str, list[st
 
 
 def _exclusion(operator: TestedOperator) -> str:
+    """Return why an operator does not count; empty if it does."""
     if operator.random:
         return "random"
     if not operator.samples:
@@ -254,47 +288,55 @@ def _exclusion(operator: TestedOperator) -> str:
 
 
 def opinfo_tables(coverage: OpInfoCoverage) -> str:
-    """Operators by category, then what stands in the way of the others."""
-    found = coverage.as_json()
-    rows = [{"category": name, **counts} for name, counts in found["categories"].items()]
-    total = found["operators"]
+    """Return the table by category and the most frequent reasons for failures."""
+    summary = coverage.as_json()
+    rows = [{"category": name, **counts} for name, counts in summary["categories"].items()]
+    total = summary["operators"]
     lines = [table(rows), ""]
-    lacking = Counter(o.detail for o in coverage.operators if o.outcome is not Outcome.PASS)
+    reasons = Counter(o.detail for o in coverage.operators if o.outcome is not Outcome.PASS)
     for name in ("forward", "backward"):
         lines.append(f"  {name:8}  {total[name]['covered']} of {total[name]['total']} operators that have it pass")
     for reason, names in coverage.excluded.items():
         shown = ", ".join(names[:4]) + (", ..." if len(names) > 4 else "")
         lines.append(f"  not counted  {len(names)} ({reason[:80]}): {shown}")
-    lines += [f"  in the way  {count:4}  {detail[:110]}" for detail, count in lacking.most_common(8)]
-    overloads = found["overloads"]
+    lines += [f"  in the way  {count:4}  {detail[:110]}" for detail, count in reasons.most_common(8)]
+    overloads = summary["overloads"]
     not_run = overloads["not_run"]
-    more = f"; of {not_run} not all cases were run, --exhaustive runs them" if not_run else ""
-    lines.append(f"  overloads covered  {overloads['covered']} of {overloads['compute']} that need a kernel{more}")
-    lines += _drawing_lines(found["random"])
+    not_run_note = f"; of {not_run} not all cases were run, --exhaustive runs them" if not_run else ""
+    lines.append(
+        f"  overloads covered  {overloads['covered']} of {overloads['compute']} that need a kernel{not_run_note}"
+    )
+    lines += _drawing_lines(summary["random"])
     lines.append(f"OpInfo operators covered: {total['covered']} of {total['total']}{share(total)}")
     return "\n".join(lines)
 
 
 def _drawing_lines(found: dict[str, Any]) -> list[str]:
-    """The operators that draw random numbers, each with what it is judged to be, and how many are covered."""
+    """Return a table of the operators that draw random numbers, and their count."""
     if not found["total"]:
         return []
     shown = ("name", "samples", "cases", "state")
     rows = [{**{k: row[k] for k in shown}, "detail": row["detail"][:60]} for row in found["operator_rows"]]
-    said = f"operators that draw random numbers: {found['covered']} of {found['total']}{share(found)}"
-    return ["", table(rows), "", said]
+    summary = f"operators that draw random numbers: {found['covered']} of {found['total']}{share(found)}"
+    return ["", table(rows), "", summary]
 
 
 class Users:
-    """Which operators of OpInfo call an overload. `see` is for `read_calls`; of a trace of a model nothing is noted."""
+    """Records which OpInfo operators call an overload.
+
+    `see` is a callback for `read_calls`. For a model's trace nothing is recorded.
+    """
 
     def __init__(self, trace: Trace) -> None:
-        """Raises TraceError if the manifest is damaged."""
+        """Read the trace's manifest. Raise TraceError if it is damaged."""
         self._of_step = _groups(trace)[1] if is_opinfo(trace) else None
-        self.operators: dict[str, set[str]] = defaultdict(set)  # overloads by operator
-        self._calls: dict[str, Counter[tuple[str, str]]] = defaultdict(Counter)  # operators, categories by overload
+        self.operators: dict[str, set[str]] = defaultdict(set)  # operator -> overloads
+        self._calls: dict[str, Counter[tuple[str, str]]] = defaultdict(
+            Counter
+        )  # overload -> number of calls by (operator, category)
 
     def see(self, record: CallRecord, case: str | None) -> None:
+        """Record a computing call."""
         if self._of_step is None or record.kind != "compute":
             return
         operator = self._of_step(record)
@@ -303,10 +345,10 @@ class Users:
 
     @property
     def categories(self) -> dict[str, str]:
-        """The category of each overload: of the operator that has its name, else of the one that calls it most."""
-        found = {}
+        """Return each overload's category: its namesake operator's, or else its most frequent caller's."""
+        categories = {}
         for overload, calls in self._calls.items():
-            own = overload.removeprefix("aten::").split(".")[0].removesuffix("_backward")
-            namesake = [category for name, category in calls if name.split(".")[-1] == own]
-            found[overload] = namesake[0] if namesake else calls.most_common(1)[0][0][1]
-        return found
+            base_name = overload.removeprefix("aten::").split(".")[0].removesuffix("_backward")
+            namesake = [category for name, category in calls if name.split(".")[-1] == base_name]
+            categories[overload] = namesake[0] if namesake else calls.most_common(1)[0][0][1]
+        return categories

@@ -1,4 +1,4 @@
-"""`enable capture opinfo`: record once for each version of torch, and say what was recorded."""
+"""Implement `enable capture opinfo`: record once per torch version, and summarize the trace."""
 
 from __future__ import annotations
 
@@ -21,7 +21,11 @@ from traces.store import Trace
 def capture_opinfo(
     workspace: Path, path: Path, in_workspace: bool, operators: list[str], dtypes: list[str], all_: bool, force: bool
 ) -> dict[str, Any]:
-    """What `enable capture opinfo --json` prints. Raises UserError for unknown names, or if the path is taken."""
+    """Return the object that `enable capture opinfo --json` prints; record the trace first if necessary.
+
+    Raises:
+        UserError: A name is unknown, or the path is in use.
+    """
     for dtype in dtypes:
         if dtype not in DTYPES:
             raise UserError(f"--dtype {dtype!r} is not one of {', '.join(DTYPES)}")
@@ -38,8 +42,9 @@ def capture_opinfo(
 
 
 def _record(request: SampleRequest) -> None:
-    every = list(request.operators) or names()
-    with doing("capture opinfo", len(every)) as work:
+    """Record the samples, with progress by operator."""
+    operators = list(request.operators) or names()
+    with doing("capture opinfo", len(operators)) as work:
         seen: set[str] = set()
 
         def began(operator: str) -> None:
@@ -53,35 +58,35 @@ def _record(request: SampleRequest) -> None:
 
 
 def _is_there(path: Path, request: SampleRequest) -> bool:
-    """Whether a complete trace of the same request and torch is there."""
+    """Return True if a complete trace for the same request and torch version exists."""
     if not path.is_dir():
         return False
     try:
         trace = Trace.open(path)
     except UserError:
         return False
-    told = opinfo_of(trace)
-    same = isinstance(told, dict) and told.get("filters") == request.filters
-    return same and trace.manifest.get("versions", {}).get("torch") == torch.__version__
+    info = opinfo_of(trace)
+    is_same_request = isinstance(info, dict) and info.get("filters") == request.filters
+    return is_same_request and trace.manifest.get("versions", {}).get("torch") == torch.__version__
 
 
 def summary(path: Path) -> dict[str, Any]:
-    """Counts of a trace of OpInfo; skipped: samples and operators that were not recorded, by reason."""
+    """Return the counts of an OpInfo trace, with the reasons why samples and operators were not recorded."""
     trace = Trace.open(path)
-    told = trace.manifest["info"]["opinfo"]
+    info = trace.manifest["info"]["opinfo"]
     overloads: dict[str, set[str]] = defaultdict(set)
     for signature in trace.signatures.values():
         for phase in signature.phases if signature.kind == "compute" else ():
             overloads[phase].add(signature.overload)
-    reasons = Counter(reason for group in told["groups"] for reason in group["failed"].values())
+    reasons = Counter(reason for group in info["groups"] for reason in group["failed"].values())
     excluded: dict[str, list[str]] = defaultdict(list)
-    for operator, reason in told["excluded"].items():
+    for operator, reason in info["excluded"].items():
         excluded[reason].append(operator)
     return {
         "trace": str(path),
-        "operators": len({group["operator"] for group in told["groups"]}),
-        "samples": sum(group["samples"] for group in told["groups"]),
-        "backward": sum(group["backward"] for group in told["groups"]),
+        "operators": len({group["operator"] for group in info["groups"]}),
+        "samples": sum(group["samples"] for group in info["groups"]),
+        "backward": sum(group["backward"] for group in info["groups"]),
         "calls": sum(s.calls for s in trace.signatures.values()),
         "overloads": {
             "forward": len(overloads["forward"]),
@@ -94,7 +99,7 @@ def summary(path: Path) -> dict[str, Any]:
 
 
 def opinfo_lines(found: dict[str, Any], next_: str) -> str:
-    """The same as text. next_: what to type next."""
+    """Return the summary as text; `next_` is the suggested command."""
     from enable.tables import size
 
     failed, before = found["failed_samples"], found["recorded_before"]

@@ -1,4 +1,4 @@
-"""Whether a platform's file is right: read it, compile and run a kernel there, hold the library against its dialect."""
+"""Check a platform's file: read it, compile and run a kernel there, and lint the library against its dialect."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from verify.platforms import Platform, Target
 
 @dataclass(frozen=True)
 class CheckStep:
-    """One thing that was tried. ok False: it does not work."""
+    """One check; `ok` is False if it failed."""
 
     name: str
     ok: bool
@@ -39,7 +39,7 @@ class CheckStep:
 
 @dataclass(frozen=True)
 class PlatformCheck:
-    """What was found. refused: the first violation of each kernel file of the library that is not of the dialect."""
+    """The result of all checks; `refused` holds the first violation in each kernel file outside the dialect."""
 
     platform: Platform
     steps: tuple[CheckStep, ...]
@@ -48,10 +48,11 @@ class PlatformCheck:
 
     @property
     def passed(self) -> bool:
+        """Return True if every check succeeded."""
         return all(step.ok for step in self.steps)
 
     def as_json(self) -> dict[str, Any]:
-        """What `enable platform check --json` prints."""
+        """Return the object that `enable platform check --json` prints."""
         return {
             "platform": self.platform.name,
             "typed": self.platform.typed,
@@ -64,7 +65,7 @@ class PlatformCheck:
 
 
 def check(name: str, library: Callable[[Platform], Library]) -> PlatformCheck:
-    """Try everything that the platform's profile states. Raises UserError for a file that is wrong."""
+    """Try everything that the platform's profile states. Raise UserError if the file is invalid."""
     platform = platforms.load(name)
     profile = load_profile(platform.lint)
     dialect = CheckStep(
@@ -78,22 +79,25 @@ def check(name: str, library: Callable[[Platform], Library]) -> PlatformCheck:
 
 
 def _rules(platform: Platform, profile: Any) -> str:
+    """Return the dialect's rules as text."""
     rules = [*sorted(profile.forbidden), *([f"alignment {platform.alignment} bytes"] if platform.alignment else [])]
     return f"; {', '.join(rules)}" if rules else ""
 
 
 def _compiled(platform: Platform, target: Target) -> CheckStep:
+    """Check that a kernel compiles for a target."""
     name = f"target {target.backend} {target.arch}"
     return _tried(name, replace(platform, targets=(target,)), frozenset({RUN}), "compiles")
 
 
 def _executed(platform: Platform) -> CheckStep:
+    """Check that a kernel runs and computes the right result."""
     where = f"on the {platform.device} device" if platform.device else "by Triton's interpreter on host memory"
     return _tried("execution", platform, frozenset(), f"compiles, runs {where} and gives what ATen does")
 
 
 def _tried(name: str, platform: Platform, off: frozenset[str], done: str) -> CheckStep:
-    """Have one tiny kernel judged; its inputs are aligned to whatever the platform asks for."""
+    """Judge one tiny kernel, whose inputs have the platform's alignment."""
     started = time.monotonic()
     try:
         verdict = _verdict(platform, off)
@@ -105,6 +109,7 @@ def _tried(name: str, platform: Platform, off: frozenset[str], done: str) -> Che
 
 
 def _verdict(platform: Platform, off: frozenset[str]) -> Verdict:
+    """Return the verdict on the tiny kernel."""
     import torch
 
     case = case_of_values("aten::neg", self=torch.arange(128.0))
@@ -118,7 +123,7 @@ def _verdict(platform: Platform, off: frozenset[str]) -> Verdict:
 
 
 def lines(found: PlatformCheck, workspace: Workspace) -> str:
-    """The steps, what of the library is of the dialect, and what to type next."""
+    """Return the checks, the number of library kernels in the dialect, and the next command."""
     platform = found.platform
     text = [f"{platform.name}: {platform.description}"]
     text += [f"  {'ok  ' if step.ok else 'FAIL'}  {step.name:16}  {step.detail}" for step in found.steps]
@@ -139,6 +144,6 @@ def lines(found: PlatformCheck, workspace: Workspace) -> str:
 
 
 def listed() -> list[dict[str, str]]:
-    """The platforms of the toolkit."""
+    """Return the toolkit's platforms."""
     known = [platforms.load(name) for name in platforms.names()]
     return [{"platform": p.name, "what": p.description, "dialect": p.lint} for p in known]

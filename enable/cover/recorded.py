@@ -1,4 +1,4 @@
-"""The cases of all traces of a workspace, read once."""
+"""Read the cases of all traces in a workspace, once."""
 
 from __future__ import annotations
 
@@ -18,9 +18,13 @@ from verify.cases.case import Case
 
 @dataclass(frozen=True)
 class Recorded:
-    """cases: of ATen's overloads, each once. traces: names of those read. unread: names of the others, and why.
+    """The cases of a workspace.
 
-    of_opinfo: ids of the cases that no other trace has than OpInfo's.
+    Attributes:
+        cases: Cases of ATen's overloads and of subgraphs, without duplicates.
+        traces: Names of the traces that were read.
+        unread: The other traces, with the reason.
+        of_opinfo: Ids of the cases that only OpInfo's traces contain.
     """
 
     cases: tuple[Case, ...]
@@ -29,24 +33,24 @@ class Recorded:
     of_opinfo: frozenset[str] = frozenset()
 
     def cases_of(self, overload: str) -> tuple[list[Case], list[Case]]:
-        """The cases of an overload: those of models, and those that only OpInfo's traces have."""
-        found = [case for case in self.cases if case.overload == overload]
-        return [c for c in found if c.id not in self.of_opinfo], [c for c in found if c.id in self.of_opinfo]
+        """Return an overload's cases: those of models, and those that only OpInfo's traces contain."""
+        matching = [case for case in self.cases if case.overload == overload]
+        return [c for c in matching if c.id not in self.of_opinfo], [c for c in matching if c.id in self.of_opinfo]
 
 
 def recorded(workspace: Workspace, only: frozenset[str] | None = None) -> Recorded:
-    """What every trace of the workspace holds now; a trace that is damaged or not complete is left out, with reason.
+    """Return the cases in all traces of the workspace; damaged or incomplete traces are skipped, with the reason.
 
-    only: overloads to look for; traces without a call of them are not read.
+    `only` names overloads to look for; traces that do not call them are not read.
     """
     paths = [workspace.trace_path(name) for name in workspace.trace_names()]
-    found = _read(tuple((path, _changed(path)) for path in paths), only)
+    of_traces = _read(tuple((path, _changed(path)) for path in paths), only)
     fused, unread = _fused(workspace, only)
-    return replace(found, cases=(*found.cases, *fused), unread={**found.unread, **unread})
+    return replace(of_traces, cases=(*of_traces.cases, *fused), unread={**of_traces.unread, **unread})
 
 
 def _fused(workspace: Workspace, only: frozenset[str] | None) -> tuple[list[Case], dict[str, str]]:
-    """The recorded calls of subgraphs, and the traces of which they cannot be had, and why."""
+    """Return the recorded calls of subgraphs, and the traces that could not be read, with the reason."""
     cases, unread = [], {}
     for overload, fusion in workspace.fusions().items():
         for trace in dict.fromkeys(use.trace for use in fusion.uses) if only is None or overload in only else ():
@@ -58,14 +62,15 @@ def _fused(workspace: Workspace, only: frozenset[str] | None) -> tuple[list[Case
 
 
 def _changed(path: Path) -> int:
+    """Return the modification time of a trace's manifest, or 0."""
     manifest = path / MANIFEST
     return manifest.stat().st_mtime_ns if manifest.is_file() else 0
 
 
 @lru_cache(maxsize=1)
 def _read(traces: tuple[tuple[Path, int], ...], only: frozenset[str] | None) -> Recorded:
-    """traces: directories, and when each was last changed."""
-    found: dict[str, Case] = {}
+    """Read traces given as (directory, modification time); the time makes the cache miss after a change."""
+    cases_by_id: dict[str, Case] = {}
     read, unread = [], {}
     of_models: set[str] = set()
     for path, _ in traces:
@@ -78,11 +83,12 @@ def _read(traces: tuple[tuple[Path, int], ...], only: frozenset[str] | None) -> 
             continue
         read.append(name)
         for overload, several in cases.items():
-            found |= {case.id: case for case in several if is_known(overload)}
+            cases_by_id |= {case.id: case for case in several if is_known(overload)}
         if not is_opinfo(trace):
             of_models.update(case.id for several in cases.values() for case in several)
-    return Recorded(tuple(found.values()), tuple(read), unread, frozenset(found.keys() - of_models))
+    return Recorded(tuple(cases_by_id.values()), tuple(read), unread, frozenset(cases_by_id.keys() - of_models))
 
 
 def _calls(trace: Trace, only: frozenset[str] | None) -> bool:
+    """Return True if the trace calls one of the overloads."""
     return only is None or any(s.overload in only for s in trace.signatures.values())

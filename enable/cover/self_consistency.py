@@ -1,6 +1,7 @@
-"""Which operators of the library a kernel may call (`--self-consistent`), and what a change of the library would break.
+"""Find the operators that a kernel may call (`--self-consistent`), and the calls that a library change would break.
 
-Kernels that call each other are a graph; the library refuses a cycle wherever it is read (generate/kernel_library.py).
+Kernels that call each other form a graph. The library refuses a cycle whenever it is read
+(generate/kernel_library.py).
 """
 
 from __future__ import annotations
@@ -16,9 +17,10 @@ from verify.platforms import Platform
 def callable_overloads(
     workspace: Workspace, library: Library, platform: Platform, serves: Collection[str]
 ) -> frozenset[str]:
-    """What the kernel of the overloads `serves` may call: verified kernels of the library that do not reach back to it.
+    """Return the overloads that the kernel of `serves` may call: verified kernels that do not reach back to it.
 
-    Verified: the workspace has verdicts of today's judge on this very kernel, and for some dtype all of them pass.
+    A kernel is verified if the workspace has verdicts from the current judge on it, and all of them pass for some
+    dtype.
     """
     if not workspace.root.is_dir():
         return frozenset()
@@ -27,7 +29,7 @@ def callable_overloads(
         standings = store.standings(platform)
     finally:
         store.close()
-    found = set()
+    allowed = set()
     for overload in {o for kernel in library for o in kernel.overloads}:
         match = library.match(overload)
         if match is None or not match.plan.direct:
@@ -35,21 +37,21 @@ def callable_overloads(
         reached = {o for k in (match.kernel, *match.kernel.reached) for o in k.overloads}
         verified = standings[match.kernels, overload].verified and not untried(match, standings)
         if reached.isdisjoint(serves) and verified:
-            found.add(overload)
-    return frozenset(found)
+            allowed.add(overload)
+    return frozenset(allowed)
 
 
 def kernels_of(match: Match | None) -> tuple[str, ...]:
-    """What verdicts on it are kept by; empty for no kernel."""
+    """Return the keys under which verdicts on the kernel are stored; empty for no kernel."""
     return match.kernels if match is not None else ()
 
 
 def broken_calls(before: Library, after: Library) -> str:
-    """What a change of the library would leave without a kernel although other kernels call it; '' if nothing."""
+    """Return which called overloads a library change would leave without a kernel, as text; "" if none."""
     called = {o for kernel in after for o in kernel.calls}
     lost = sorted(o for o in called if after.kernel(o) is None)
-    new = [o for o in lost if before.kernel(o) is not None or o not in {c for k in before for c in k.calls}]
-    if not new:
+    newly_lost = [o for o in lost if before.kernel(o) is not None or o not in {c for k in before for c in k.calls}]
+    if not newly_lost:
         return ""
-    callers = ", ".join(after.callers(new))
-    return f"{callers} would call {', '.join(new)}, which no kernel would serve"
+    callers = ", ".join(after.callers(newly_lost))
+    return f"{callers} would call {', '.join(newly_lost)}, which no kernel would serve"

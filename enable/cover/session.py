@@ -1,4 +1,4 @@
-"""What coverage and refinement share: a workspace's library, judge and verdicts on one platform."""
+"""Share a workspace's library, judge and verdicts on one platform between coverage and refinement."""
 
 from __future__ import annotations
 
@@ -30,14 +30,22 @@ LOCAL, RAY = "local", "ray"  # engines
 
 
 class Session:
-    """A context manager around one judge. base: the base library, None for the packaged one."""
+    """A context manager around one judge; `base` is the base library, or None for the packaged one."""
 
     def __init__(
         self, workspace: Workspace, base: Path | None, platform: str, tests: int | None = None, engine: str = LOCAL
     ) -> None:
-        """tests: jobs judged at once, None for the judge's default. engine: where children run, LOCAL or RAY.
+        """Load the platform and the library.
 
-        Raises UserError for an unknown platform or engine, or a broken library.
+        Args:
+            workspace: The workspace.
+            base: Directory of the base library, or None for the packaged one.
+            platform: Platform name or file.
+            tests: Jobs judged at once; None for the judge's default.
+            engine: Where children run, LOCAL or RAY.
+
+        Raises:
+            UserError: The platform or engine is unknown, or the library is broken.
         """
         if engine not in (LOCAL, RAY):
             raise UserError(f"unknown engine {engine!r}; choose from {LOCAL}, {RAY}")
@@ -62,23 +70,24 @@ class Session:
         self._stack.close()
 
     def reload_library(self) -> Library:
-        """Read the library again, after a kernel was accepted."""
+        """Read the library again after a kernel was accepted."""
         self.library = self.workspace.library(self.base, self.platform)
         return self.library
 
     def command(self, *words: str) -> str:
-        """What to type: `enable` with these words, for this workspace, platform and library."""
+        """Return an `enable` command with these words for this workspace, platform and library."""
         platform = [] if self.platform.typed == PLATFORM else ["--platform", self.platform.typed]
         return self.workspace.command(*words, *platform, *library_words(self.base))
 
     def refining(self, name: str, *what: str, overloads: Collection[str]) -> str:
-        """What to type to refine these overloads of the trace `name`. what: the words that choose them."""
+        """Return the command that refines these overloads of the trace `name`; the words `what` select them."""
         return self.command("refine", name, *what, *words(overloads))
 
     def coverage(self, name: str, of: Sequence[str] = ()) -> Coverage:
-        """The coverage of the trace `name`. of: traces whose overloads alone are looked at, if there are any.
+        """Return the coverage of the trace `name`, limited to overloads of the traces `of` if there are any.
 
-        Raises UserError if there is no such trace or it is damaged.
+        Raises:
+            UserError: The trace does not exist or is damaged.
         """
         trace = self.workspace.open_trace(name)
         only = frozenset().union(*(needed_overloads(self.workspace.open_trace(o)) for o in of)) if of else None
@@ -91,14 +100,18 @@ class Session:
         return self.hinted(coverage, name)
 
     def hinted(self, coverage: Coverage, name: str) -> Coverage:
-        """The coverage of the trace `name` with what to type about each row."""
+        """Return the coverage of the trace `name` with a suggested command in each row."""
         return coverage.with_hints(
             lambda overload: self.refining(name, "--op", overload, overloads=[overload]),
             lambda overload, case: self.command("verify", overload, "--cases", f"trace:{name}", "--case", case),
         )
 
     def opinfo_coverage(self, name: str, exhaustive: bool) -> OpInfoCoverage | None:
-        """The coverage of the trace `name` by operators; None if it is none of OpInfo. Raises UserError likewise."""
+        """Return the coverage of the trace `name` by operator, or None if it is not an OpInfo trace.
+
+        Raises:
+            UserError: The trace does not exist or is damaged.
+        """
         trace = self.workspace.open_trace(name)
         if not is_opinfo(trace):
             return None
@@ -107,13 +120,14 @@ class Session:
             return measure_opinfo(trace, self.library, self.judge, start, opinfo, exhaustive)
 
     def _tested(self) -> frozenset[str]:
+        """Return the overloads that OpInfo tests."""
         with doing("looking up what OpInfo tests"):
             return tested_overloads(self.workspace.cache)
 
 
 @contextmanager
 def judging(what: str) -> Iterator[Callable[[int], Callable[[Job, Verdict], None]]]:
-    """Tells of the reading of a trace, then of the verdicts on it: what `measure` takes as `progress`."""
+    """Show progress while a trace is read and judged; yields the `progress` argument for `measure`."""
     with doing(f"{what}: reading the trace") as work:
 
         def start(total: int) -> Callable[[Job, Verdict], None]:
@@ -124,7 +138,7 @@ def judging(what: str) -> Iterator[Callable[[int], Callable[[Job, Verdict], None
 
 
 def model_of(trace: Trace) -> str:
-    """The name of the model that was recorded."""
-    recorded = trace.manifest.get("info")  # of a user's own recording, whatever they passed
+    """Return the name of the recorded model."""
+    recorded = trace.manifest.get("info")  # a user's own recording may hold any value here
     model = recorded.get("model") if isinstance(recorded, dict) else None
     return model if isinstance(model, str) else trace.path.name.removesuffix(".trace")

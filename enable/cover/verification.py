@@ -1,4 +1,4 @@
-"""The cases that `enable verify` hands to a trial: recorded calls of the workspace, and the options of the command."""
+"""Select the cases for a trial of `enable verify`: the workspace's recorded calls, and the command's options."""
 
 from __future__ import annotations
 
@@ -21,22 +21,24 @@ from verify.judging.stages import MAX_EXTENDED, TrialOptions, TrialResult, Trial
 from verify.judging.trial import KernelTrial, alone
 from verify.outcome import LAYERS, OPTIONAL, Outcome
 
-SOURCES = ("opinfo", "extended", "traces")  # of cases, if none are named; trace:NAME is another
-RECORDED = "recorded"  # the stage of recorded cases, samples and variants
-MAX_RECORDED = 64  # cases of each overload that are taken from the workspace's traces
+SOURCES = ("opinfo", "extended", "traces")  # default sources of cases; trace:NAME is another one
+RECORDED = "recorded"  # the stage with recorded cases, samples and variants
+MAX_RECORDED = 64  # maximum number of cases per overload from the workspace's traces
 
 
 @dataclass(frozen=True)
 class VerifyRequest:
-    """How to judge.
+    """The options of a trial.
 
     Attributes:
-        off: Layers that are not asked.
-        case: Judge this case alone.
+        sources: Sources of cases.
+        seed: Seed for extended cases.
+        off: Layers to skip.
+        case: Judge only this case.
         first: Stop at the first case that fails.
-        limit: Variants of each overload.
-        every: The whole library is judged, so that traces are read once for all.
-        sanitize: Run some of the cases that passed again, under compute-sanitizer.
+        limit: Maximum number of variants per overload.
+        every: The whole library is judged, so traces are read once for all kernels.
+        sanitize: Run some passed cases again under compute-sanitizer.
     """
 
     sources: tuple[str, ...] = SOURCES
@@ -50,13 +52,13 @@ class VerifyRequest:
 
     @property
     def options(self) -> TrialOptions:
-        """The options of the trial."""
+        """Return the options for the trial."""
         samples, extended = "opinfo" in self.sources, self.limit if "extended" in self.sources else 0
         return TrialOptions(self.seed, samples, extended, self.off, self.first, not self.first, self.case)
 
 
 def check_request(sources: Sequence[str], off: Sequence[str]) -> None:
-    """Raises UserError for a source of cases or a layer that does not exist."""
+    """Raise UserError for an unknown source of cases or an unknown layer."""
     for source in sources:
         if source not in SOURCES and not source.startswith("trace:"):
             raise UserError(f"unknown cases {source!r}; choose from {', '.join(SOURCES)}, trace:NAME")
@@ -67,7 +69,7 @@ def check_request(sources: Sequence[str], off: Sequence[str]) -> None:
 
 
 def verify_candidate(candidate: Candidate, request: VerifyRequest, judge: Judge, workspace: Workspace) -> TrialResult:
-    """Judge a candidate on the cases that the request names. Raises UserError for a trace that does not exist."""
+    """Judge a candidate on the requested cases. Raise UserError if a trace does not exist."""
     if RUN in request.off and not judge.platform.targets:
         raise UserError(
             f"platform {judge.platform.name} names no target to compile for; choose another, or run the kernels"
@@ -89,7 +91,7 @@ class Counting(Watcher):
         self._name, self._work = name, work
 
     def stage(self, name: str, cases: int) -> None:
-        """Count the cases of the stage."""
+        """Start counting the stage's cases."""
         what = f"verify {self._name}" if name == RECORDED else f"verify {self._name}: {name}"
         self._work.count(what, cases, "starting children")
 
@@ -99,7 +101,7 @@ class Counting(Watcher):
 
 
 def _recorded(candidate: Candidate, request: VerifyRequest, workspace: Workspace) -> list[Case]:
-    """Return the recorded cases that the request names."""
+    """Return the recorded cases that the request selects."""
     cases: list[Case] = []
     if "traces" in request.sources:
         cases += _of_workspace(candidate, request, workspace)
@@ -114,17 +116,17 @@ def _recorded(candidate: Candidate, request: VerifyRequest, workspace: Workspace
 
 
 def _of_workspace(candidate: Candidate, request: VerifyRequest, workspace: Workspace) -> list[Case]:
-    """Return some cases of the workspace's traces, spread evenly; those of OpInfo's traces after those of models."""
-    found = recorded(workspace, None if request.every else frozenset(candidate.overloads))
+    """Return evenly spread cases from the workspace's traces; models' traces take precedence over OpInfo's."""
+    workspace_cases = recorded(workspace, None if request.every else frozenset(candidate.overloads))
     chosen: list[Case] = []
     for overload in candidate.overloads:
-        of_models, of_opinfo = found.cases_of(overload)
+        of_models, of_opinfo = workspace_cases.cases_of(overload)
         chosen += spread(of_models, MAX_RECORDED)
         chosen += spread(of_opinfo, MAX_RECORDED - min(len(of_models), MAX_RECORDED))
     return chosen
 
 
 def path_of(text: str) -> Path | None:
-    """Return the path of a file that was named, or None if the word names an operator."""
+    """Return the path if the text names a file, or None if it names an operator."""
     path = Path(text)
     return path if path.is_file() or path.suffix in (".py", ".md", ".txt") else None

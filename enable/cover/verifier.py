@@ -1,4 +1,4 @@
-"""What `enable verify` runs: one file or operator, the whole library, or a corpus of bad and honest kernels."""
+"""Run `enable verify` on one file or operator, on the whole library, or on a corpus of bad and honest kernels."""
 
 from __future__ import annotations
 
@@ -45,13 +45,20 @@ class Verifier:
         sandbox: str,
         sanitize: bool = False,
     ) -> None:
-        """Open a judge.
+        """Load the platform and its lint profiles.
 
         Args:
-            profile: Name of the dialect that files are held against; by default the platform's for kernel files of the
-                contract, and ANY_FILE for others.
+            workspace: Directory of the workspace.
+            library: Directory of the base library, or None for the packaged one.
+            platform: Platform name or file.
+            profile: Name of the dialect for lint; by default the platform's for contract kernel files, and ANY_FILE
+                for other files.
+            sandbox: Sandbox level.
+            sanitize: Check that compute-sanitizer works on the platform.
 
-        Raises UserError for an unknown platform, profile or sandbox, or if nothing can be sanitized there."""
+        Raises:
+            UserError: The platform, profile or sandbox is unknown, or nothing can be sanitized there.
+        """
         self._workspace = Workspace(workspace)
         self._base = library
         known = platforms.load(platform)
@@ -75,7 +82,7 @@ class Verifier:
         self._stack.close()
 
     def verify(self, target: str, operator: str | None, request: VerifyRequest) -> TrialResult:
-        """Judge a file, standard input, or the library's kernel of an operator. Raises UserError if there is none."""
+        """Judge a file, standard input, or the library's kernel for an operator. Raise UserError if there is none."""
         if target == "-":
             return self._text(sys.stdin.read(), Path("stdin"), operator, request)
         path = path_of(target)
@@ -86,14 +93,14 @@ class Verifier:
                 check_known(self._workspace.fusions(), overload)
             match = library.match(overload)
             if match is None:
-                then = self._unserved(overload)
-                raise UserError(f"{target}: no such file, and no kernel of the library serves it; {then}")
-            as_told = None if operator else match
-            return self._file(match.kernel.path, operator or overload, request, match.kernel, as_told)
+                hint = self._unserved(overload)
+                raise UserError(f"{target}: no such file, and no kernel of the library serves it; {hint}")
+            served_match = None if operator else match
+            return self._file(match.kernel.path, operator or overload, request, match.kernel, served_match)
         return self._file(path, operator, request)
 
     def _unserved(self, overload: str) -> str:
-        """What to do about an operator without a kernel."""
+        """Return a suggestion for an operator without a kernel."""
         if is_subgraph(overload):
             return f"have one written: {self._workspace.command('refine', '--op', overload)}"
         if is_known(overload):
@@ -101,7 +108,7 @@ class Verifier:
         return f"see: {self._workspace.command('library', 'table')}"
 
     def verify_library(self, request: VerifyRequest) -> list[TrialResult]:
-        """Judge every kernel file of the library on every overload that it names."""
+        """Judge every kernel file in the library on all its overloads."""
         kernels = sorted(self._library(), key=lambda kernel: kernel.path)
         request = replace(request, every=True)
         self._tell_unread(request, None)
@@ -115,7 +122,7 @@ class Verifier:
             return self.judge.each(one, kernels)
 
     def verify_fusions(self, overloads: Sequence[str], request: VerifyRequest) -> list[TrialResult]:
-        """Judge the kernels of these subgraphs, in their order; those that have none are left out."""
+        """Judge the kernels of these subgraphs in order; subgraphs without a kernel are skipped."""
         library, request = self._library(), replace(request, every=True)
         matches = {overload: match for overload in overloads if (match := library.match(overload)) is not None}
         with doing("verify fused kernels", len(matches)) as progress:
@@ -129,7 +136,7 @@ class Verifier:
             return self.judge.each(one, matches)
 
     def report(self, corpus: Path, request: VerifyRequest) -> Table:
-        """Judge every file of a corpus, on cases that are the same everywhere. Raises UserError if there is none."""
+        """Judge every file of a corpus on cases that are the same everywhere. Raise UserError if there is none."""
         table, request = Table(), replace(request, sources=tuple(s for s in request.sources if s != "traces"))
         for kind, paths in corpus_files(corpus).items():
             for path in over(paths, len(paths), f"verify {kind} files"):
@@ -138,6 +145,7 @@ class Verifier:
         return table
 
     def _library(self) -> Library:
+        """Return the workspace's library for the platform."""
         return self._workspace.library(self._base, self._platform)
 
     def _file(
@@ -148,7 +156,7 @@ class Verifier:
         kernel: KernelFile | None = None,
         match: Match | None = None,
     ) -> TrialResult:
-        """kernel: what the library knows of a file of its own. match: how it serves the operator."""
+        """Judge a file; `kernel` is the library's entry for it, and `match` is how it serves the operator."""
         try:
             text = path.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
@@ -164,6 +172,7 @@ class Verifier:
         kernel: KernelFile | None = None,
         match: Match | None = None,
     ) -> TrialResult:
+        """Judge a source text."""
         calls = [o for o, _ in kernel.callees] if kernel is not None else []
         profiles = (profile.with_calls(calls) for profile in (self._profile, self._contract_profile))
         try:
@@ -182,13 +191,13 @@ class Verifier:
         return verify_candidate(candidate, request, self.judge, self._workspace)
 
     def _tell_unread(self, request: VerifyRequest, only: frozenset[str] | None) -> None:
-        """Name the traces that cannot be read, on stderr."""
+        """Write the names of unreadable traces to stderr."""
         for name, why in recorded(self._workspace, only).unread.items() if "traces" in request.sources else ():
             sys.stderr.write(f"enable: the trace {name} is left out: {why}\n")
 
 
 def corpus_files(corpus: Path) -> dict[str, list[Path]]:
-    """The files of a corpus, `bad` and `honest`. Raises UserError if there is none."""
+    """Return the files of a corpus, `bad` and `honest`. Raise UserError if there are none."""
     files = {kind: sorted((corpus / kind).glob("*.py")) for kind in ("bad", "honest")}
     if not any(files.values()):
         raise UserError(f"{corpus}: no bad/*.py and no honest/*.py there; name the directory of a corpus")
@@ -197,32 +206,32 @@ def corpus_files(corpus: Path) -> dict[str, list[Path]]:
 
 @dataclass
 class Table:
-    """How a corpus fares: every finding by the family of its file; honest files are a family of their own."""
+    """The results for a corpus by family of bad kernels; honest files form one more family."""
 
     rows: dict[str, list[TrialResult]] = field(default_factory=lambda: defaultdict(list))
 
     def add(self, family: str, found: TrialResult) -> None:
-        """One more file."""
+        """Add a file's result."""
         self.rows[family].append(found)
 
     @property
     def sound(self) -> bool:
-        """Whether every honest file passes and no bad one does."""
+        """Return True if every honest file passes and no bad one does."""
         return not self.misjudged
 
     @property
     def misjudged(self) -> list[tuple[str, TrialResult]]:
-        """Honest files that do not pass, and bad ones that were not rejected."""
-        wrong = []
+        """Return the honest files that do not pass and the bad ones that were not rejected."""
+        pairs = []
         for family, findings in self.rows.items():
             for found in findings:
                 passed = found.outcome is Outcome.PASS
                 if passed != (family == "honest") or found.outcome is Outcome.SKIPPED:
-                    wrong.append((family, found))
-        return wrong
+                    pairs.append((family, found))
+        return pairs
 
     def as_json(self) -> dict[str, Any]:
-        """What `--json` prints."""
+        """Return the object that `--json` prints."""
         return {
             "sound": self.sound,
             "misjudged": [found.name for _, found in self.misjudged],
@@ -230,25 +239,26 @@ class Table:
         }
 
     def text(self) -> str:
-        """A row for each family: how many files, how many passed, and which layers spoke."""
+        """Return a row per family: files, passed files, and the layers that rejected files."""
         lines = [f"{'family':8} {'files':>5} {'passed':>6}  layers that spoke"]
         for family in sorted(self.rows):
             findings = self.rows[family]
             layers = Counter(f.layer for f in findings if f.layer)
             passed = sum(f.outcome is Outcome.PASS for f in findings)
-            told = ", ".join(f"{layer} {n}" for layer, n in layers.most_common())
-            lines.append(f"{family:8} {len(findings):5} {passed:6}  {told}")
+            details = ", ".join(f"{layer} {n}" for layer, n in layers.most_common())
+            lines.append(f"{family:8} {len(findings):5} {passed:6}  {details}")
         bad = [f for family, findings in self.rows.items() if family != "honest" for f in findings]
         rejected = sum(f.outcome not in (Outcome.PASS, Outcome.SKIPPED) for f in bad)
         honest = self.rows.get("honest", [])
         passed = sum(f.outcome is Outcome.PASS for f in honest)
-        told = f"{rejected} of {len(bad)} bad kernels rejected, {passed} of {len(honest)} honest ones pass"
-        lines.append(f"\n{told}; --seed {(bad + honest)[0].seed}")
+        details = f"{rejected} of {len(bad)} bad kernels rejected, {passed} of {len(honest)} honest ones pass"
+        lines.append(f"\n{details}; --seed {(bad + honest)[0].seed}")
         lines += [f"  misjudged: {f.name} ({family}): {f.outcome} {f.detail}" for family, f in self.misjudged]
         return "\n".join(lines)
 
 
 def _header(path: Path, name: str) -> str | None:
+    """Return a header comment's value from a file's first 12 lines, or None."""
     for line in path.read_text(encoding="utf-8", errors="replace").splitlines()[:12]:
         if line.startswith(f"# {name}:"):
             return line.partition(":")[2].strip()

@@ -1,4 +1,4 @@
-"""Judge a file whenever it is saved, with the same warm children."""
+"""Judge a file whenever it is saved, with the same warm child processes."""
 
 from __future__ import annotations
 
@@ -13,12 +13,16 @@ POLL_SECONDS = 0.1
 
 
 def watch(path: Path, judge: Callable[[], str], tell: Callable[[str], None], warm: Callable[[], None]) -> None:
-    """Until interrupted: what `judge` says of the file, now and after each change, with the seconds that it took.
+    """Print `judge`'s text with its duration, now and after each change, until interrupted.
 
-    warm: called after each, to have ready what the next needs; kept verdicts answer without it. Its UserError is left
-    to what needs it.
+    An unreadable file, for example a half-written one, produces one line with the error.
 
-    A file that cannot be judged as it stands, half written say, is told in a line.
+    Args:
+        path: The file to watch.
+        judge: Judges the file and returns text.
+        tell: Prints a text.
+        warm: Called after each judgement to prepare the next one. Stored verdicts do not need it, so its
+            UserError is ignored.
     """
     for _ in changes(path):
         started = time.monotonic()
@@ -32,16 +36,16 @@ def watch(path: Path, judge: Callable[[], str], tell: Callable[[str], None], war
 
 
 def changes(path: Path) -> Iterator[None]:
-    """Once at the beginning, then whenever the file is another or was written. One that is gone is waited for."""
+    """Yield once at the start, then whenever the file is replaced or written; wait for a missing file."""
     last: tuple[int, int, int] | None = None
     while True:
         try:
-            found = path.stat()
+            status = path.stat()
         except FileNotFoundError:
-            now = None
+            identity = None
         else:
-            now = (found.st_ino, found.st_mtime_ns, found.st_size)
-        if now is not None and now != last:
-            last = now
+            identity = (status.st_ino, status.st_mtime_ns, status.st_size)
+        if identity is not None and identity != last:
+            last = identity
             yield
         time.sleep(POLL_SECONDS)

@@ -28,7 +28,8 @@ class OfPlatform:
         opinfo: OpInfo coverage of each trace by category.
         rows: Coverage rows by overload and trace.
         uses: Calls and cost by overload and trace.
-        not_run: Pairs (OpInfo trace, overload) whose cases were skipped after an operator failed. Their state is unknown.
+        not_run: Pairs (OpInfo trace, overload) whose cases were skipped after an operator failed. Their state is
+            unknown.
         overloads: Table rows for all overloads.
         missing: Table rows for overloads that some trace lacks.
     """

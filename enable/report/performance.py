@@ -15,7 +15,7 @@ _TIMES = ("aten", "library", "least")
 
 
 def performance(paths: Sequence[Path]) -> list[dict[str, Any]]:
-    """Return one row per call: overload, dtype, shapes, device, and microseconds of ATen, the library and the lower bound.
+    """Return one row per call: overload, dtype, shapes, device, and microseconds of ATen, the library and the bound.
 
     Raises:
         UserError: A file was not written by the benchmark.
