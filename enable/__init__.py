@@ -1,1 +1,1 @@
-"""The command line, coverage, registration and reports: everything that ties the packages together."""
+"""Command line, coverage, registration and reports of the toolkit."""

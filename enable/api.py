@@ -1,4 +1,4 @@
-"""Coverage and verdicts for programs: what `enable coverage` and `enable verify` compute, as objects."""
+"""Compute coverage and verdicts from Python: the results of `enable coverage` and `enable verify` as objects."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ def coverage(
     workspace: StrPath = WORKSPACE,
     library: StrPath | None = None,
 ) -> Coverage:
-    """Replay the calls of a trace on the kernels of the library, and return which overloads are covered.
+    """Replay a trace's calls on the library's kernels and return which overloads are covered.
 
     Each recorded overload is matched to a kernel. Its recorded calls are compiled, run in a sandbox and compared with
-    ATen. The verdicts are kept in the workspace, so a second call runs only what has changed.
+    ATen. The verdicts are kept in the workspace, so a second call runs only the changed cases.
 
     Args:
-        trace: Name of a trace of the workspace, or the path of a trace.
-        platform: Name of a platform, or the path of a platform's YAML file.
+        trace: Name of a trace in the workspace, or the path to a trace.
+        platform: Name of a platform, or the path to its YAML file.
         workspace: Directory that keeps traces, verdicts and refined kernels.
         library: Directory of kernel files that replaces the packaged library.
 
     Returns:
-        The coverage: a row for each overload; `as_json()` gives the document of `enable coverage --json`.
+        The coverage, with a row for each overload; `as_json()` returns the document of `enable coverage --json`.
 
     Raises:
         UserError: The trace or the platform does not exist, or the trace is damaged.
@@ -47,7 +47,7 @@ def coverage(
         return session.coverage(str(trace))
 
 
-def verify(  # noqa: PLR0913 - each is an option of the command
+def verify(  # noqa: PLR0913 - one parameter per option of the command
     target: StrPath,
     *,
     op: str | None = None,
@@ -61,21 +61,21 @@ def verify(  # noqa: PLR0913 - each is an option of the command
     """Judge a kernel: lint and compile it, run it in a sandbox, and compare its results with ATen.
 
     Args:
-        target: A kernel file, or the name of an operator whose kernel of the library is judged.
+        target: A kernel file, or the name of an operator whose library kernel is judged.
         op: Overload (`aten::exp`) that a file without a schema implements.
-        platform: Name of a platform, or the path of a platform's YAML file.
+        platform: Name of a platform, or the path to its YAML file.
         cases: Sources of cases: `opinfo`, `extended` (variants of the others), `traces` (the workspace's) and
             `trace:NAME`.
-        seed: Seed of the extended cases.
+        seed: Seed for the extended cases.
         limit: Number of extended cases for each overload.
         workspace: Directory that keeps traces, verdicts and refined kernels.
         library: Directory of kernel files that replaces the packaged library.
 
     Returns:
-        The result: `outcome` is "PASS" only if cases ran and all of them passed.
+        The result; `outcome` is "PASS" only if cases ran and all of them passed.
 
     Raises:
-        UserError: There is no such file, operator, platform or source of cases.
+        UserError: The file, operator, platform or source of cases does not exist.
     """
     check_request(cases, ())
     request = VerifyRequest(tuple(cases), seed, limit=limit)
@@ -89,4 +89,5 @@ def compiled_graphs() -> list[str]:
 
 
 def _path(library: StrPath | None) -> Path | None:
+    """Return the library's path, or None."""
     return None if library is None else Path(library)

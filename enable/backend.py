@@ -1,11 +1,12 @@
-"""`torch.compile(model, backend="enablekit")`: a model's graphs on the library's kernels.
+"""Run a model's graphs on the library's kernels: `torch.compile(model, backend="enablekit")`.
 
-The graphs that PyTorch makes of a model, forward and backward, are bound to kernels once and then are lists of
-launches (enable/serve/graphs.py). Calls that no kernel serves go to PyTorch's own kernels, those that draw random
-numbers are made one by one. Options, as of `enable.library.register`: unverified, library, workspace, native;
-cuda_graphs, to have launches replayed as CUDA graphs where sizes are fixed; and fused, to have subgraphs of a graph
-served by one kernel each (enable/fuse/substitution.py). Which kernels may serve is found out once in a process for the
-same options.
+The forward and backward graphs that PyTorch makes of a model are bound to kernels once. After that they are lists of
+launches (enable/serve/graphs.py). Calls that no kernel serves go to PyTorch's own kernels. Calls that draw random
+numbers run one by one.
+
+Options `unverified`, `library`, `workspace` and `native` are those of `enable.library.register`. `cuda_graphs` replays
+launches as CUDA graphs if sizes are fixed. `fused` serves subgraphs of a graph by one kernel each
+(enable/fuse/substitution.py). The kernels are selected once per process for equal options.
 """
 
 from __future__ import annotations
@@ -37,20 +38,20 @@ log = logging.getLogger(__name__)
 
 
 class LiveGraphs:
-    """The graphs of the compiled functions that still exist, in the order in which they were made."""
+    """The graphs of compiled functions that still exist, in the order in which they were made."""
 
     def __init__(self) -> None:
         self._references: list[weakref.ref[Graph]] = []
-        self.made = 0  # graphs, of which the next one has this number
+        self.made = 0  # number of graphs made so far, and so the next one's number
 
     def append(self, graph: Graph) -> None:
-        """Add a graph, and drop those of functions that are gone."""
+        """Add a graph and drop those of functions that no longer exist."""
         self._references = [reference for reference in self._references if reference() is not None]
         self._references.append(weakref.ref(graph))
         self.made += 1
 
     def clear(self) -> None:
-        """Forget every graph, and number the next one 0."""
+        """Forget every graph and restart the numbers at 0."""
         self._references, self.made = [], 0
 
     def __iter__(self) -> Iterator[Graph]:
@@ -64,13 +65,24 @@ graphs = LiveGraphs()
 
 
 def substitutions() -> list[Substitution]:
-    """Return the subgraphs of these graphs that were fused, or could not be."""
+    """Return the outcome for each subgraph in the live graphs."""
     return [found for graph in graphs for found in graph.substitutions]
 
 
 def enablekit(module: GraphModule, inputs: Sequence[Any], options: Mapping[str, Any] | None = None) -> Any:
-    """What `torch.compile` calls for a graph of a model. Raises UserError for an unknown option, and where no kernel
-    may serve."""
+    """Compile a graph of a model; `torch.compile` calls this.
+
+    Args:
+        module: The graph.
+        inputs: Example inputs.
+        options: The backend's options; see the module's docstring.
+
+    Returns:
+        The compiled function.
+
+    Raises:
+        UserError: An option is unknown, or no kernel may serve.
+    """
     from torch._dynamo.backends.common import aot_autograd
 
     chosen = dict(options or {})
@@ -78,9 +90,9 @@ def enablekit(module: GraphModule, inputs: Sequence[Any], options: Mapping[str, 
         raise UserError(f"unknown option {unknown[0]!r} of backend enablekit; choose from {', '.join(OPTIONS)}")
     device = next((x.device.type for x in inputs if isinstance(x, torch.Tensor) and x.device.type != "cpu"), "cpu")
     place = Path(chosen.get("workspace") or WORKSPACE).absolute()
-    own = device, bool(chosen.get("unverified")), chosen.get("library"), place
-    server, kernels = _server(*own, chosen.get("native"), bool(chosen.get("fused")))
-    on_graphs = _CudaGraphs(len(inputs)) if chosen.get("cuda_graphs") and server.compiles else None
+    selection_key = device, bool(chosen.get("unverified")), chosen.get("library"), place
+    server, kernels = _server(*selection_key, chosen.get("native"), bool(chosen.get("fused")))
+    cuda_graphs = _CudaGraphs(len(inputs)) if chosen.get("cuda_graphs") and server.compiles else None
 
     def compiled(graph: GraphModule, given: Sequence[Any], phase: str) -> Any:
         drop_copies(graph)
@@ -88,7 +100,7 @@ def enablekit(module: GraphModule, inputs: Sequence[Any], options: Mapping[str, 
         made = Graph(graph, server, found)
         graphs.append(made)
         run = _boxed(made.run)
-        return on_graphs.replayed(run, graph, given, phase) if on_graphs else run
+        return cuda_graphs.replayed(run, graph, given, phase) if cuda_graphs else run
 
     def compiler(phase: str) -> Callable[[GraphModule, Sequence[Any]], Any]:
         return lambda graph, given: compiled(graph, given, phase)
@@ -99,7 +111,7 @@ def enablekit(module: GraphModule, inputs: Sequence[Any], options: Mapping[str, 
 
 
 def _boxed(run: Callable[[list[Any]], Any]) -> Callable[[list[Any]], Any]:
-    """Tell PyTorch that it takes its inputs in a list, which it may empty."""
+    """Mark a function as one that takes its inputs in a list and may empty that list."""
 
     def boxed(inputs: list[Any]) -> Any:
         return run(inputs)
@@ -109,10 +121,10 @@ def _boxed(run: Callable[[list[Any]], Any]) -> Callable[[list[Any]], Any]:
 
 
 @cache
-def _server(  # noqa: PLR0913 - one parameter an option
+def _server(  # noqa: PLR0913 - one parameter per option
     device: str, unverified: bool, library: Library | None, place: Path, native: bool | None, fused: bool
 ) -> tuple[Server, FusedKernels | None]:
-    """One for all graphs of a model, so that kernels are read and loaded once, and its kernels for subgraphs."""
+    """Return one server for all graphs, so that kernels are loaded once, and its kernels for subgraphs if `fused`."""
     library = library or Workspace(place).library(None, platforms.load(platforms.of_device(device)))
     chosen = select(None, unverified, library, place, device)
     kernels = FusedKernels(library, place, device, unverified) if fused else None
@@ -124,14 +136,14 @@ def _server(  # noqa: PLR0913 - one parameter an option
 
 
 class _CudaGraphs:
-    """Replays the graphs of one compiled function with PyTorch's own trees of CUDA graphs."""
+    """Replays the graphs of one compiled function with PyTorch's CUDA graph trees."""
 
     def __init__(self, inputs: int) -> None:
         self._inputs = inputs
-        self._forward = True  # whether the forward graph is replayed, without which no backward one is
+        self._forward = True  # True if the forward graph is replayed; otherwise no backward graph is either
 
     def replayed(self, made: Callable[[list[Any]], Any], graph: GraphModule, given: Sequence[Any], phase: str) -> Any:
-        """The graph as it is replayed, or as it is, with a note of why."""
+        """Return the graph's replay, or the graph itself after a warning with the reason."""
         from torch._dynamo.backends import cudagraphs as helpers
         from torch._inductor.cudagraph_trees import cudagraphify_impl
         from torch._inductor.cudagraph_utils import get_placeholder_info

@@ -1,7 +1,7 @@
-"""The program: collects the commands and turns every way to end into one line and an exit status.
+"""The `enable` program: collects the commands and maps every way to end to one line and an exit status.
 
-0 done; 1 done, and the answer is no (not bit-exact, not refined, not fit to work); 2 the user's mistake, told
-in one line; 130 interrupted.
+Status 0: done. 1: done, with a negative result (not bit-exact, not refined, not fit to work). 2: the user's mistake,
+explained in one line. 130: interrupted.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from enable import commands, progress
 from enable.options import WORKSPACE, WORKSPACE_VARIABLE
 from traces import UserError
 
-# typer carries its own copy of click in some releases and depends on click in others; this is its ClickException.
+# Some typer releases bundle click and others depend on it, so take ClickException from typer's own base classes.
 _ClickException: type[Exception] = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
 _INTERRUPTED = 130
 _DISTRIBUTION, _WORKSPACE = "enablekit", "--workspace"
@@ -41,17 +41,18 @@ app = typer.Typer(
 
 
 def _versions(asked: bool) -> None:
-    """Print which releases are at work and exit, if that is asked; nothing is imported to find out."""
+    """Print the versions and exit if `--version` is set; reads metadata only and imports nothing."""
     if asked:
-        told = [f"{name} {_version(name)}" for name in (_DISTRIBUTION, "torch", "triton")]
-        typer.echo(f"{', '.join(told)}, Python {sys.version.split()[0]}")
+        versions = [f"{name} {_version(name)}" for name in (_DISTRIBUTION, "torch", "triton")]
+        typer.echo(f"{', '.join(versions)}, Python {sys.version.split()[0]}")
         raise typer.Exit
 
 
 def _version(distribution: str) -> str:
+    """Return a distribution's version."""
     try:
         return importlib.metadata.version(distribution)
-    except importlib.metadata.PackageNotFoundError:  # found on Python's path, as with PYTHONPATH
+    except importlib.metadata.PackageNotFoundError:  # importable without metadata, for example by PYTHONPATH
         return "(not installed)"
 
 
@@ -84,13 +85,13 @@ for _module in _NAMES:
 def main(arguments: list[str] | None = None) -> None:
     """Run the program on `arguments` (default: the process's own) and exit."""
     status = run(sys.argv[1:] if arguments is None else arguments)
-    if "triton" not in sys.modules:  # whose own objects, if not collected, are told of as leaks
-        gc.freeze()  # nothing that is here still has to be looked through for garbage: 0.5 s less to end
+    if "triton" not in sys.modules:  # triton reports its objects as leaks if they are not collected
+        gc.freeze()  # skip the garbage collection at exit, which takes 0.5 s
     sys.exit(status)
 
 
 def run(arguments: list[str]) -> int:
-    """The exit status of the program on `arguments`."""
+    """Run the program on `arguments` and return its exit status."""
     try:
         arguments = _workspace_first(arguments)
         status = app(arguments, prog_name="enable", standalone_mode=False)
@@ -108,14 +109,18 @@ def run(arguments: list[str]) -> int:
         return 1
     except OSError as error:
         return _fail(f"{error.filename or 'the output'}: {error.strerror}; free space or choose another place")
-    if status == _INTERRUPTED:  # also what typer makes of Ctrl-C, in silence
+    if status == _INTERRUPTED:  # typer also returns this status for Ctrl-C, without a message
         again = [a for a in arguments if a != "--restart"]
         _say(f"interrupted; to go on, run: {shlex.join(['enable', *again])}")
     return status if isinstance(status, int) else 0
 
 
 def _workspace_first(arguments: list[str]) -> list[str]:
-    """The same words with `--workspace DIR`, which may follow the command, before it. Raises UserError for no DIR."""
+    """Return the words with `--workspace DIR` moved before the command.
+
+    Raises:
+        UserError: DIR is missing.
+    """
     first: list[str] = []
     rest: list[str] = []
     words = iter(arguments)
@@ -133,7 +138,7 @@ def _workspace_first(arguments: list[str]) -> list[str]:
 
 
 def _usage(error: Exception, arguments: list[str]) -> str:
-    """What was typed wrongly, the choices, and where they are explained."""
+    """Return a message with the usage error, the choices, and the command that explains them."""
     context = getattr(error, "ctx", None)
     words = ["enable", *[a for a in arguments if a in _NAMES][:1]]
     path = context.command_path if context is not None else " ".join(words)
@@ -141,16 +146,18 @@ def _usage(error: Exception, arguments: list[str]) -> str:
     unknown = re.match(r"No such command '(.*?)'", message)
     if unknown and context is not None:
         commands = sorted(context.command.commands)
-        near = " or ".join(difflib.get_close_matches(unknown[1], commands))
-        message = f"{unknown[0]}{near and f', did you mean {near}?'} (commands: {', '.join(commands)})"
+        suggestions = " or ".join(difflib.get_close_matches(unknown[1], commands))
+        message = f"{unknown[0]}{suggestions and f', did you mean {suggestions}?'} (commands: {', '.join(commands)})"
     return f"{message}; see: {path} --help"
 
 
 def _fail(message: str) -> int:
+    """Print a message as one line and return exit status 2."""
     _say(" ".join(message.split("\n")))
     return 2
 
 
 def _say(message: str) -> None:
+    """End the progress line and print a message."""
     progress.reset()
     progress.say(f"enable: {message}")

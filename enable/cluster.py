@@ -1,4 +1,4 @@
-"""A Ray cluster: the one that is named, or one of this machine alone."""
+"""Connect to a Ray cluster: the named one, or a new one on this machine."""
 
 from __future__ import annotations
 
@@ -7,13 +7,18 @@ from typing import Any
 
 from traces import UserError
 
-RETRIES = 3  # of work whose worker died
+RETRIES = 3  # retries of work whose worker died
 
 
 def connected(address: str | None = None, workers: int | None = None) -> Any:
-    """The module `ray`, connected. address: of a cluster; without it RAY_ADDRESS counts, or else one is started here.
+    """Connect to a cluster and return the module `ray`.
 
-    workers: cores of that. Raises UserError where Ray is not installed or the cluster cannot be reached.
+    Args:
+        address: Address of a cluster; by default RAY_ADDRESS, or else a cluster is started on this machine.
+        workers: Number of cores for a cluster started here.
+
+    Raises:
+        UserError: Ray is not installed, or the cluster cannot be reached.
     """
     try:
         import ray
@@ -21,12 +26,12 @@ def connected(address: str | None = None, workers: int | None = None) -> Any:
         raise UserError("the ray engine needs Ray: pip install 'enablekit[ray]'") from None
     if not ray.is_initialized():
         address = address or os.environ.get("RAY_ADDRESS")
-        where = {"address": address} if address else {"num_cpus": workers}
+        location = {"address": address} if address else {"num_cpus": workers}
         try:
-            ray.init(**where, include_dashboard=False, log_to_driver=False, logging_level="WARNING")
+            ray.init(**location, include_dashboard=False, log_to_driver=False, logging_level="WARNING")
         except (ConnectionError, ValueError, RuntimeError) as error:
-            told = " ".join(str(error).split())[:200]
+            message = " ".join(str(error).split())[:200]
             raise UserError(
-                f"address {address or 'of this machine'!r}: no Ray cluster ({told}); see: ray status"
+                f"address {address or 'of this machine'!r}: no Ray cluster ({message}); see: ray status"
             ) from error
     return ray

@@ -1,4 +1,4 @@
-"""What this machine has: each check tries the thing itself."""
+"""Check this machine for `enable doctor`; each check tries the feature itself."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from traces import UserError
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """One finding. ok False means that a command of the toolkit cannot work here."""
+    """The result of one check; `ok` is False if some command of the toolkit cannot work here."""
 
     name: str
     ok: bool
@@ -23,7 +23,7 @@ class Diagnosis:
 
 
 def examine(workspace: Path) -> list[Diagnosis]:
-    """Run every check; none raises."""
+    """Run every check; none raises an error."""
     checks: dict[str, Callable[[], str]] = {
         "python": lambda: f"{sys.version.split()[0]}, {os.cpu_count()} cores",
         "torch": _torch,
@@ -40,11 +40,12 @@ def examine(workspace: Path) -> list[Diagnosis]:
 
 
 def _run(name: str, check: Callable[[], str]) -> Diagnosis:
+    """Run one check and turn an error into its result."""
     try:
         return Diagnosis(name, True, check())
     except UserError as error:
         return Diagnosis(name, False, str(error))
-    except Exception as error:  # noqa: BLE001 - one item of a batch: the error is this check's finding
+    except Exception as error:  # noqa: BLE001 - the error is this check's result
         return Diagnosis(name, False, f"{type(error).__name__}: {error}".split("\n")[0])
 
 
@@ -72,7 +73,7 @@ def _sandbox() -> str:
 
 
 def _children() -> str:
-    """Have the judge's own smoke kernel judged: a child starts, compiles for the target and executes."""
+    """Judge the smoke kernel: a child starts, compiles for the target and executes."""
     from verify.judging.smoke import smoke
 
     return smoke()
@@ -86,7 +87,7 @@ def _library() -> str:
 
 
 def _native(workspace: Path) -> str:
-    """Whether kernels are launched on a GPU without Python; that they are not is no failure."""
+    """Describe if kernels are launched on a GPU without Python; a missing native module is no failure."""
     from enable.serve.native import state
     from enable.workspace import Workspace
 

@@ -1,4 +1,4 @@
-"""Put verified kernels under ATen, with exact undo.
+"""Register verified kernels under ATen, with exact undo.
 
     import enablekit
 
@@ -6,10 +6,10 @@
         train(model)
     print(registration.counts.served)
 
-On a GPU and on `cpu` a call that the kernels do not serve runs natively; on `sim` it raises NotImplementedError, or
-with `fallback="cpu"` runs on the CPU and is counted. A kernel is used for the floating dtypes that all its kept
-verdicts on the device's platform pass for; verdicts are those of `enable coverage`, `enable verify` and `enable refine`
-in the workspace. Kernels run in this process and are not confined.
+On a GPU and on `cpu`, a call that the kernels do not serve runs natively. On `sim` it raises NotImplementedError, or
+with `fallback="cpu"` it runs on the CPU and is counted. A kernel serves a floating dtype if all its stored verdicts
+for that dtype pass on the device's platform. `enable coverage`, `enable verify` and `enable refine` store verdicts in
+the workspace. Kernels run in this process and are not confined.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ JUDGED = "judged"
 COMPOSITE = "PyTorch makes it of other operators, whose gradients it needs"
 
 
-def register(  # noqa: PLR0913 - each says which kernels, or when they serve
+def register(  # noqa: PLR0913 - each parameter selects kernels or limits their use
     device: str = "cuda",
     *,
     ops: Iterable[str] | None = None,
@@ -70,15 +70,16 @@ def register(  # noqa: PLR0913 - each says which kernels, or when they serve
         device: "cuda"; "sim"; or "cpu", which is for tests and runs kernels in Triton's interpreter.
         ops: Full names of overloads, such as `aten::mm`; None for all that may be served.
         unverified: Use kernels for every dtype that they claim, without a verdict.
-        only: "judged" to serve only calls that are like a case which passed (verify/cases/kinds.py). None to serve
-            and count the others, too.
+        only: "judged" to serve only calls that resemble a passed case (verify/cases/kinds.py). None to serve and count
+            the others, too.
         library: The kernels; None for the workspace's, which take precedence over the packaged ones.
         workspace: Directory that has the verdicts; `.enable` by default.
-        fallback: On sim, "cpu" to run on the CPU the calls that no kernel serves.
-        native: Whether a C++ module answers known calls; None to use it if it can be built for the device.
+        fallback: On sim, "cpu" to run unserved calls on the CPU.
+        native: True to require the C++ module that answers known calls, False to avoid it. None to use it if it can be
+            built for the device.
 
     Returns:
-        The registration, with counts of the calls that were served; `undo()` ends it.
+        The registration, with counts of the served calls; `undo()` ends it.
 
     Raises:
         UserError: A device, an overload or an option does not exist, or no kernel may serve.
@@ -89,10 +90,10 @@ def register(  # noqa: PLR0913 - each says which kernels, or when they serve
         more = ", and not with unverified kernels" if unverified else ""
         raise UserError(f"only {only!r}: there is only {JUDGED!r}{more}")
     chosen = select(ops, unverified, library, workspace, device)
-    way = native_way(device, native, Workspace(workspace or WORKSPACE))
+    native_launcher = native_way(device, native, Workspace(workspace or WORKSPACE))
     if device in KEYS:
         refuses = refusal_on_host if device == "cpu" else None
-        server = Server(chosen.entries.get, device, only == JUDGED, way, refuses)
+        server = Server(chosen.entries.get, device, only == JUDGED, native_launcher, refuses)
         return under_dispatcher(server, device, chosen.entries, chosen.left_out)
     server = Server(chosen.entries.get, "cpu", only == JUDGED, refuses=refusal_on_host)
     sim.install()
@@ -103,7 +104,7 @@ def register(  # noqa: PLR0913 - each says which kernels, or when they serve
 
 
 @contextmanager
-def use(  # noqa: PLR0913 - those of `register`, which editors show
+def use(  # noqa: PLR0913 - the parameters of `register`, spelled out for editors
     device: str = "cuda",
     *,
     ops: Iterable[str] | None = None,
@@ -133,9 +134,11 @@ def use(  # noqa: PLR0913 - those of `register`, which editors show
 
 
 def drawing_on_cpu(library: Library, workspace: Path) -> Callable[[], AbstractContextManager[Registration]]:
-    """Makes contexts in which the kernels that draw random numbers answer on the CPU, too, as they do on sim: from the
-    same seed the two then draw the same numbers. Also those that no verdict speaks for: the CPU asks for others, as for
-    bernoulli_ in the place of native_dropout."""
+    """Return a function that makes contexts in which drawing kernels also answer on the CPU, as on sim.
+
+    From the same seed, the CPU and sim then draw the same numbers. Unverified kernels take part, too, because the CPU
+    calls other operators, for example bernoulli_ in place of native_dropout.
+    """
     drawing = {o: e for o, e in select(None, True, library, workspace).entries.items() if e.draws}
     standings = _standings(Workspace(workspace), platforms.load(platforms.of_device("cpu")))
     entries = {o: e for o, e in drawing.items() if not untried(_match(library, o), standings)}
@@ -145,6 +148,7 @@ def drawing_on_cpu(library: Library, workspace: Path) -> Callable[[], AbstractCo
 
 @contextmanager
 def _until_undone(registration: Registration) -> Iterator[Registration]:
+    """Yield the registration and undo it at the end."""
     try:
         yield registration
     finally:
@@ -152,12 +156,17 @@ def _until_undone(registration: Registration) -> Iterator[Registration]:
 
 
 class NothingVerified(UserError):
-    """No kernel of the library may serve, since no verdict speaks for any."""
+    """Raised if no kernel may serve, because the library has no verified one."""
 
 
 @dataclass(frozen=True)
 class Selection:
-    """entries: how each overload is served. left_out: why overloads that have a kernel are not."""
+    """The result of `select`.
+
+    Attributes:
+        entries: How each overload is served.
+        left_out: Overloads that have a kernel but are not served, with the reason.
+    """
 
     entries: Mapping[str, Entry]
     left_out: Mapping[str, str]
@@ -174,12 +183,18 @@ def select(
     """Return the overloads that kernels may serve.
 
     Args:
-        platform: Whose verdicts decide, by default the platform of the device.
+        ops: Full names of overloads; None for all.
+        unverified: Use kernels for every dtype that they claim, without a verdict.
+        library: The kernels; None for the workspace's.
+        workspace: Directory that has the verdicts; `.enable` by default.
+        device: Device name, as for `register`.
+        platform: The platform whose verdicts count; by default the device's.
 
-    The other arguments are those of `register`.
+    Returns:
+        The entries, and the overloads that are left out.
 
     Raises:
-        UserError: None may be served, or `ops` names one that may not.
+        UserError: No overload may be served, or `ops` names one that may not.
     """
     place = Workspace(workspace or WORKSPACE)
     platform = platform or platforms.load(platforms.of_device(device))
@@ -219,7 +234,7 @@ def select(
 
 
 def basis(platform: Platform, unverified: bool) -> str:
-    """Return a sentence for readers of a `Selection` elsewhere: what the dtypes in it rest on."""
+    """Return a sentence that explains the evidence for the dtypes in a `Selection`."""
     if unverified:
         return "No verdict speaks for these dtypes: they are what the kernels themselves claim."
     few = f"a pass on fewer than {ENOUGH} independent cases, unlike in more than what tensors contain, says on how many"
@@ -229,7 +244,7 @@ def basis(platform: Platform, unverified: bool) -> str:
 
 
 class _Executor:
-    """What `sim` asks: the server, the registration before it, then the CPU, if it may."""
+    """Answers the calls on `sim`: by the server, then by the previous registration, then by the CPU if allowed."""
 
     def __init__(
         self, server: Server, left_out: Mapping[str, str], outer: sim.Executor | None, fallback: str | None
@@ -245,14 +260,19 @@ class _Executor:
         return self._next(op, args, kwargs) if answer is MISS else answer
 
     def _missing(self, op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Raise the error for an unserved call: ATen's own, or NotImplementedError with a remedy."""
         name = name_of(op)
         reason = self._left_out.get(name) or self._server.reason(op, args, kwargs)
         if reason == NO_KERNEL:
             return sim.missing(op, args, kwargs)
         error: BaseException | None = refusal_on_host(op, args, kwargs)
-        if error is None and reason in (REFUSED, OVERLAP, ""):  # if there is none, the wrapper declined the call
+        if error is None and reason in (
+            REFUSED,
+            OVERLAP,
+            "",
+        ):  # an empty reason means that the wrapper declined the call
             error = refusal(op, args, kwargs) or self._server.declined
-        if isinstance(error, KeyError):  # of a dtype that the wrapper does not know
+        if isinstance(error, KeyError):  # the wrapper does not know the dtype
             reason = f"its wrapper takes no such arguments: {error!r}"
         elif error is not None:
             raise error
@@ -269,6 +289,7 @@ class _Executor:
 
 
 def _check(device: str, fallback: str | None) -> None:
+    """Raise UserError for an unknown device or fallback."""
     if device not in DEVICES:
         raise UserError(f"unknown device {device!r}; choose from {', '.join(DEVICES)}")
     here = torch.accelerator.current_accelerator() if device not in (sim.NAME, "cpu") else None
@@ -279,7 +300,11 @@ def _check(device: str, fallback: str | None) -> None:
 
 
 def native_way(device: str, wanted: bool | None, place: Workspace) -> Native | None:
-    """The native way to launch. Raises UserError where it is wanted and cannot be had."""
+    """Return the native launcher, or None if it is unavailable or not wanted.
+
+    Raises:
+        UserError: It is wanted explicitly but unavailable.
+    """
     if device != "cuda" or wanted is False:
         if wanted:
             raise UserError(f"native on {device}: kernels are launched without Python on cuda alone; leave native out")
@@ -293,17 +318,19 @@ def native_way(device: str, wanted: bool | None, place: Workspace) -> Native | N
 
 
 def _all(library: Library) -> dict[str, Match]:
-    """Every overload of this PyTorch that the library has a way to serve."""
+    """Return the match for every ATen overload in this PyTorch that the library can serve."""
     names = [name for name in torch._C._dispatch_get_all_op_names() if name.startswith("aten::")]
-    found = {name: library.match(name) for name in sorted(names)}
-    return {name: match for name, match in found.items() if match is not None}
+    matches = {name: library.match(name) for name in sorted(names)}
+    return {name: match for name, match in matches.items() if match is not None}
 
 
 def _full(name: str) -> str:
+    """Return the full name of an overload; raise UserError if it does not exist."""
     return name_of(resolve(full(name)))
 
 
 def _match(library: Library, overload: str) -> Match:
+    """Return the overload's kernel; raise UserError if there is none."""
     match = library.match(overload)
     if match is None:
         raise UserError(f"{overload}: the library has no kernel for it; write one: enable refine --op {overload}")
@@ -311,11 +338,12 @@ def _match(library: Library, overload: str) -> Match:
 
 
 def _claimed(match: Match) -> frozenset[str]:
+    """Return the dtypes that the kernel claims."""
     return match.kernel.listed | {NO_FLOATS}
 
 
 def _standings(place: Workspace, platform: Platform) -> Standings:
-    """Return what is known on a platform; nothing if there is no workspace, and then none is made."""
+    """Return the verdicts on a platform; empty without a workspace, which is not created."""
     if not place.root.is_dir():
         return Standings()
     store = place.verdicts()
@@ -326,7 +354,7 @@ def _standings(place: Workspace, platform: Platform) -> Standings:
 
 
 def entry_of(match: Match, fit: frozenset[str]) -> Entry:
-    """How a match serves its overload. fit: the dtypes for which it may."""
+    """Return the entry by which a match serves its overload for the dtypes `fit`."""
     copy = match.copy.path if match.copy else None
     kernel = match.kernel
     files = (kernel, *kernel.reached, *((match.copy, *match.copy.reached) if match.copy else ()))
@@ -346,10 +374,11 @@ def entry_of(match: Match, fit: frozenset[str]) -> Entry:
 
 
 def _is_composite(overload: str, device: str) -> bool:
-    """Return True if autograd differentiates the operators that make it: a kernel in its place would cut the gradient.
+    """Return True if autograd differentiates the overload's component operators.
 
-    By the dispatcher's rule that is so unless the backend has a kernel of its own, as CPU and CUDA have of
-    aten::silu_backward. An out-of-tree backend may have one of those for which autograd has a formula of the whole.
+    A kernel for such an overload would cut the gradient. The dispatcher's rule makes an exception if the backend has
+    its own kernel, as CPU and CUDA have for aten::silu_backward. An out-of-tree backend may have a kernel if autograd
+    has a formula for the whole overload.
     """
     has_kernel = torch._C._dispatch_has_kernel_for_dispatch_key
     keys = (KEYS[device],) if device in KEYS else ("CPU", "Autograd")
@@ -357,6 +386,7 @@ def _is_composite(overload: str, device: str) -> bool:
 
 
 def _refusal(overload: str, reason: str, place: Workspace, platform: Platform) -> str:
+    """Return the message for an overload in `ops` that may not be served."""
     if reason.startswith(OUTSIDE):
         return f"{overload}: its kernel is {reason}"
     if reason == COMPOSITE:
@@ -369,5 +399,6 @@ def _refusal(overload: str, reason: str, place: Workspace, platform: Platform) -
 
 
 def _remedy(what: str, platform: Platform) -> str:
+    """Return the command that verifies a kernel."""
     on = "" if platform.typed == PLATFORM else f" --platform {platform.typed}"
     return f"verify it: enable verify {what}{on}; or use unverified kernels (--unverified, unverified=True)"

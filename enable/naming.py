@@ -1,4 +1,4 @@
-"""Operators as users name them, and kernel files as users are shown them."""
+"""Convert between users' operator names and full overload names, and shorten kernel paths for output."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from collections.abc import Collection
 from functools import cache
 from pathlib import Path
 
-TRACE_NAME = re.compile(r"\w[\w.+-]*")  # safe as the name of a file
-_NEAR = 4  # names that an error lists
+TRACE_NAME = re.compile(r"\w[\w.+-]*")  # safe as a file name
+_NEAR = 4  # maximum number of names in an error message
 
 
 def full(word: str) -> str:
-    """The full name that a user's word means: `silu` is aten::silu, `add.Tensor` aten::add.Tensor."""
+    """Return the full name for a user's word: `silu` is aten::silu, `add.Tensor` is aten::add.Tensor."""
     return word if "::" in word or not word else f"aten::{word}"
 
 
@@ -23,12 +23,12 @@ def counted(number: int, word: str) -> str:
 
 
 def means(word: str, overload: str) -> bool:
-    """Whether a user's word names this overload: in full, or its operator for all overloads of it."""
+    """Return True if a user's word names this overload, either in full or by its operator."""
     return overload == full(word) or overload.partition(".")[0] == full(word)
 
 
 def near(word: str, overloads: Collection[str]) -> str:
-    """The likest of the overloads, for an error about a word that names none; "" if none is like it."""
+    """Return the overloads most similar to a word that names none, for an error message; "" if none is similar."""
     bare = word.rpartition("::")[2]
     names = {o.rpartition("::")[2]: o for o in overloads}
     within = [name for name in sorted(names) if bare in name]
@@ -37,6 +37,6 @@ def near(word: str, overloads: Collection[str]) -> str:
 
 @cache
 def shown_path(path: Path) -> str:
-    """A kernel file as tables show it: packaged files from `generate/` on, others as they are."""
+    """Return a kernel file's path for tables: packaged files from `generate/` on, others unchanged."""
     package = Path(__file__).parents[1]
     return str(path.relative_to(package)) if path.is_relative_to(package / "generate") else str(path)

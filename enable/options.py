@@ -1,4 +1,4 @@
-"""Defaults and options that several commands share, each stated once."""
+"""Define defaults and options that several commands share."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import typer
 
 WORKSPACE = Path(".enable")
 WORKSPACE_VARIABLE = "ENABLE_WORKSPACE"
-CACHE_VARIABLE = "ENABLE_CACHE"  # a directory for what may be removed at any time, instead of one in the workspace
+CACHE_VARIABLE = "ENABLE_CACHE"  # a directory for removable files, in place of the workspace's cache
 LIBRARY_VARIABLE = "ENABLE_LIBRARY"
 PLATFORM = "sim"
 
@@ -28,14 +28,15 @@ Markdown = Annotated[bool, typer.Option("--markdown", help="Print the table as M
 
 
 def library_words(base: Path | None) -> list[str]:
-    """The option that names a base library, where the environment does not."""
+    """Return the option that names a base library, unless the environment names it already."""
     return [] if base is None or os.environ.get(LIBRARY_VARIABLE) == str(base) else ["--library", str(base)]
 
 
 def typed(context: Any, without: Collection[str] = ()) -> Iterator[str]:
-    """The words that give a command its arguments and options, where they differ from the defaults and the environment.
+    """Yield the words that repeat a command's arguments and options, except defaults and values from the environment.
 
-    context: typer's, or its parent, which is of a click that differs by release. without: parameters to leave out.
+    `context` is typer's context or its parent; its class is click's and differs by release. `without` names parameters
+    to skip.
     """
     for parameter in context.command.params:
         value = context.params.get(parameter.name or "")

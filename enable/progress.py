@@ -1,7 +1,7 @@
-"""Signs of life on stderr: what is being done, how far it is, for how long.
+"""Show progress on stderr: the current work, its position and its duration.
 
-A terminal has one line, redrawn and taken away at the end. Elsewhere, as in a log of CI, there is a line of its own
-every half minute, and nothing that is done sooner is told.
+A terminal has one line, which is redrawn and finally removed. Elsewhere, such as in a CI log, a line is printed every
+30 s, and shorter work prints nothing.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from typing import TypeVar
 from enable.terminal import width
 
 T = TypeVar("T")
-DELAY = 1.0  # seconds before a terminal is told
-PERIOD = 0.25  # seconds from one drawing to the next
-LOGGED = 30.0  # seconds from one line to the next where there is no terminal
+DELAY = 1.0  # seconds before the first line on a terminal
+PERIOD = 0.25  # seconds between redraws
+LOGGED = 30.0  # seconds between lines without a terminal
 
 
 class Progress:
-    """Something that is being done. total: how many there are to do; None where that cannot be said."""
+    """Work in progress; `total` is the number of items, or None if it is unknown."""
 
     def __init__(self, what: str, total: int | None = None) -> None:
         self.what, self.total = what, total
@@ -30,61 +30,63 @@ class Progress:
         self._begun = self._counted = time.monotonic()
 
     def count(self, what: str, total: int, note: str = "") -> None:
-        """What is prepared by now: so many to do from now on."""
+        """Start counting `total` items, after a preparation."""
         self.what, self.total, self.done, self.note = what, total, 0, note
         self._counted = time.monotonic()
 
     def step(self, note: str = "") -> None:
-        """One more is done, in any thread. note: which."""
+        """Count one item, from any thread; `note` names it."""
         self.done, self.note = self.done + 1, note
 
     def now(self, note: str) -> None:
-        """What is being done of it, in any thread."""
+        """Set the note about the current item, from any thread."""
         self.note = note
 
     def brief(self) -> str:
-        """`coverage cnn  12 of 40  aten::mm`."""
+        """Return a text such as `coverage cnn  12 of 40  aten::mm`."""
         count = "" if self.total is None else f"{self.done} of {self.total}"
         return "  ".join(filter(None, [self.what, count, self.note]))
 
     def text(self) -> str:
-        """The same with the time that it has taken, and what it may take yet."""
+        """Return the brief text with the elapsed time and the estimated remaining time."""
         now = time.monotonic()
-        told = f"{self.brief()}  {_clock(now - self._begun)}"
+        line = f"{self.brief()}  {_clock(now - self._begun)}"
         if not (self.total and self.done):
-            return told
-        return f"{told}, about {_clock((now - self._counted) / self.done * (self.total - self.done))} left"
+            return line
+        return f"{line}, about {_clock((now - self._counted) / self.done * (self.total - self.done))} left"
 
 
 def _clock(seconds: float) -> str:
+    """Format seconds as M:SS or H:MM:SS."""
     minutes, seconds = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"
 
 
 class _Teller:
-    """Tells of all that is being done, from a thread that is there as long as there is any."""
+    """Prints all work in progress from a thread that runs as long as there is any."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
-        self._works: list[Progress] = []  # each within the one before it
+        self._works: list[Progress] = []  # nested: each one began inside the one before it
         self._drawn = False
 
     def begin(self, work: Progress) -> None:
+        """Add work, and start the thread for the first one."""
         with self._lock:
             self._works.append(work)
             if len(self._works) == 1:
                 threading.Thread(target=self._tell, args=(work,), daemon=True).start()
 
     def end(self, work: Progress) -> None:
-        """No more of this work, nor of what was begun within it."""
+        """Remove this work and all work that began inside it."""
         with self._lock:
             if work in self._works:
                 del self._works[self._works.index(work) :]
             self.clear()
 
     def clear(self) -> None:
-        """Take the line away, for other text."""
+        """Remove the line, so that other text can be printed."""
         with self._lock:
             if self._drawn:
                 sys.stderr.write("\r\x1b[K")
@@ -92,13 +94,14 @@ class _Teller:
                 self._drawn = False
 
     def reset(self) -> None:
-        """Nothing is being done any more, however it ended."""
+        """Remove all work, however it ended."""
         with self._lock:
             self._works.clear()
             self.clear()
 
     def _tell(self, first: Progress) -> None:
-        begun = told = time.monotonic()
+        """Print the line periodically until the first work ends."""
+        started = last_printed = time.monotonic()
         while True:
             time.sleep(PERIOD)
             with self._lock:
@@ -106,10 +109,10 @@ class _Teller:
                     return
                 columns, now = width(sys.stderr), time.monotonic()
                 text = "; ".join([first.text(), *(work.brief() for work in self._works[1:])])
-                if columns is None and now - told >= LOGGED:
-                    told = now
+                if columns is None and now - last_printed >= LOGGED:
+                    last_printed = now
                     sys.stderr.write(f"{text}\n")
-                elif columns is not None and now - begun >= DELAY:
+                elif columns is not None and now - started >= DELAY:
                     sys.stderr.write(f"\r{text[: columns - 1]}\x1b[K")
                     self._drawn = True
                 sys.stderr.flush()
@@ -121,7 +124,7 @@ reset = _teller.reset
 
 @contextmanager
 def doing(what: str, total: int | None = None) -> Iterator[Progress]:
-    """Tell of what is done within. Threads other than the main one do their part of what that tells of."""
+    """Show progress of the work inside the block. In other threads than the main one nothing is shown."""
     work = Progress(what, total)
     if threading.current_thread() is not threading.main_thread():
         yield work
@@ -134,7 +137,7 @@ def doing(what: str, total: int | None = None) -> Iterator[Progress]:
 
 
 def over(items: Iterable[T], total: int | None, what: str) -> Iterator[T]:
-    """The items, telling how many of them were taken."""
+    """Yield the items and show how many were taken."""
     with doing(what, total) as work:
         for item in items:
             yield item
@@ -142,6 +145,6 @@ def over(items: Iterable[T], total: int | None, what: str) -> Iterator[T]:
 
 
 def say(text: str) -> None:
-    """A line on stderr that stays."""
+    """Print a permanent line on stderr."""
     _teller.clear()
     sys.stderr.write(f"{text}\n")

@@ -1,4 +1,4 @@
-"""What the default provider, which answers from recordings alone, can be asked; and what to type where it cannot."""
+"""Decide if the default provider, which replays recordings, can answer about an operator, and suggest alternatives."""
 
 from __future__ import annotations
 
@@ -13,30 +13,36 @@ from verify.contract.derive import functional_base
 
 
 def words(overloads: Collection[str]) -> list[str]:
-    """What to add to a command that refines these, so that it works as it is typed: the provider that needs neither a
-    key nor a network, unless the recordings that are shipped are of all of them."""
+    """Return the options that make a refine command work for these overloads.
+
+    Empty if shipped recordings cover all of them. Otherwise they select the provider that needs neither a key nor a
+    network.
+    """
     bases = {functional_base(o) if is_known(o) else o for o in overloads}
     return [] if bases <= overloads_in(SHIPPED) else ["--llm", "manual"]
 
 
 def askable(provider: Provider, overloads: Collection[str], by_hand: str) -> Collection[str]:
-    """Those of the operators that the provider may know an answer about.
+    """Return the operators about which the provider may have an answer.
 
-    by_hand: the command that asks for the same with answers of the user's own. Raises UserError if there is none.
+    `by_hand` is the command for answers that the user writes.
+
+    Raises:
+        UserError: There is no such operator.
     """
     if not isinstance(provider, ReplayProvider) or not overloads:
         return overloads
-    found = provider.overloads.intersection(overloads)
-    if not found:
+    answerable = provider.overloads.intersection(overloads)
+    if not answerable:
         raise UserError(f"{unanswered(overloads)}, or write the answers yourself: {by_hand}")
-    return found
+    return answerable
 
 
 def unanswered(overloads: Collection[str]) -> str:
-    """That nobody answers about these, and how to have answers."""
-    first, *others = overloads
-    what = f"{first} and {len(others)} more" if others else first
+    """Return a message that no provider answers about these overloads, with a remedy."""
+    first, *further = overloads
+    subject = f"{first} and {len(further)} more" if further else first
     return (
-        f"no language model is configured, and no recorded dialog is about {what}; "
+        f"no language model is configured, and no recorded dialog is about {subject}; "
         "set OPENAI_API_KEY and pass --llm openai --model NAME"
     )

@@ -1,5 +1,8 @@
-"""Pages made by the program: `python -m enable.reference > docs/cli.md`, from its own help texts, and
-`python -m enable.reference docs/results/library.json > docs/operators.md`, from recorded results."""
+"""Generate documentation pages from the program.
+
+`python -m enable.reference > docs/cli.md` uses the program's help texts, and
+`python -m enable.reference docs/results/library.json > docs/operators.md` uses recorded results.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,7 @@ derived from these and have no row.
 
 
 def help_of(*command: str) -> str:
-    """What `enable COMMAND --help` prints in a terminal of 100 columns."""
+    """Return the output of `enable COMMAND --help` in a terminal of 100 columns."""
     os.environ["COLUMNS"] = _WIDTH
     with contextlib.redirect_stdout(io.StringIO()) as text:
         run([*command, "--help"])
@@ -37,7 +40,7 @@ def help_of(*command: str) -> str:
 
 
 def commands() -> list[tuple[str, ...]]:
-    """Every command by its words, the program itself first."""
+    """Return every command as a tuple of words; the program itself comes first."""
     groups = {g.name: _members(g.typer_instance) for g in app.registered_groups if g.typer_instance is not None}
     single = [(c.name,) for c in app.registered_commands if c.name]
     grouped = [(name, command) for name, members in groups.items() if name for command in members]
@@ -45,11 +48,12 @@ def commands() -> list[tuple[str, ...]]:
 
 
 def _members(group: typer.Typer) -> list[str]:
+    """Return the names of a group's commands."""
     return [c.name or c.callback.__name__ for c in group.registered_commands if c.callback is not None]
 
 
 def reference() -> str:
-    """The page as Markdown."""
+    """Return the command reference as Markdown."""
     parts = ["# Command reference\n\nMade from `--help` by `make docs`; a test keeps it so.\n"]
     for command in commands():
         title = " ".join(["enable", *command])
@@ -58,7 +62,7 @@ def reference() -> str:
 
 
 def operators(results: Path) -> str:
-    """The page of the base library's overloads as Markdown. results: see `enable library record`."""
+    """Return the page about the base library's overloads as Markdown; `enable library record` writes `results`."""
     with TemporaryDirectory() as empty, contextlib.redirect_stdout(io.StringIO()) as text:
         run(["--workspace", empty, "library", "table", "--markdown", "--results", str(results)])
     return f"{_OPERATORS}\n{text.getvalue()}"

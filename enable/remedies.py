@@ -1,4 +1,4 @@
-"""What to type where a training lacks kernels that may serve: commands that work as they are printed."""
+"""Suggest commands for a training that lacks usable kernels; the printed commands work as they are."""
 
 from __future__ import annotations
 
@@ -21,11 +21,18 @@ from verify import platforms
 
 
 def remedy(overload: str, reason: str, recipe: Recipe, workspace: Workspace, base: Path | None) -> str:
-    """How to have the overload served on `sim`.
+    """Return the commands after which the overload is served on `sim`.
 
-    reason: why it is not, as `Server.reason` puts it. base: the base library, None for the packaged one.
+    Args:
+        overload: The overload.
+        reason: The reason why it is not served, from `Server.reason`.
+        recipe: The training.
+        workspace: The workspace.
+        base: Directory of the base library, or None for the packaged one.
     """
-    judged = reason.startswith((f"{NOT_VERIFIED} ", UNJUDGED.format("")))  # on other calls than those that are recorded
+    judged = reason.startswith(
+        (f"{NOT_VERIFIED} ", UNJUDGED.format(""))
+    )  # recorded calls were judged, but this call differs from them
     name = None if judged else next(_calling(workspace, trace_name(recipe.model), overload), None)
     name, steps = (name, []) if name else _recording(recipe, "sim", workspace)
     if reason.startswith(NOT_VERIFIED):
@@ -39,7 +46,7 @@ def remedy(overload: str, reason: str, recipe: Recipe, workspace: Workspace, bas
 
 
 def nothing_verified(recipe: Recipe, device: str, workspace: Workspace, base: Path | None) -> str:
-    """The same where no kernel at all may serve."""
+    """Return the commands if no kernel at all may serve."""
     name = trace_name(recipe.model)
     steps: list[str] = []
     if name not in workspace.trace_names():
@@ -51,35 +58,35 @@ def nothing_verified(recipe: Recipe, device: str, workspace: Workspace, base: Pa
 
 
 def on_an_accelerator(trace: Trace, workspace: Workspace) -> str:
-    """How to record what an out-of-tree accelerator would be asked for in place of a trace of the CPU."""
-    recorded = trace.manifest.get("info")
-    model, settings = (recorded.get(n) if isinstance(recorded, dict) else None for n in ("model", "settings"))
+    """Return the command that records an out-of-tree accelerator's calls in place of a CPU trace."""
+    info = trace.manifest.get("info")
+    model, settings = (info.get(n) if isinstance(info, dict) else None for n in ("model", "settings"))
     known = isinstance(model, str) and (":" in model or model in describe_models())
     if not isinstance(model, str) or not isinstance(settings, dict) or not known:
         return "the same program with its model and data on device sim (docs/capture.md)"
-    usual = _defaults(model)
-    changed = {n: v for n, v in settings.items() if n != "device" and (n not in usual or usual[n] != v)}
+    defaults = _defaults(model)
+    changed = {n: v for n, v in settings.items() if n != "device" and (n not in defaults or defaults[n] != v)}
     texts = {n: v if isinstance(v, str) else json.dumps(v) for n, v in changed.items()}
     return " && ".join(_recording(Recipe(model, texts), "sim", workspace)[1])
 
 
 def _defaults(model: str) -> dict[str, Any]:
-    """The settings that a target of `enable capture` has if none are given, as far as they are known without it."""
+    """Return the known default settings of a capture target."""
     if model in describe_models():
         return default_settings(model)
     return {name: setting.default for name, setting in COMMON.items()} if ":" in model else {}
 
 
 def _recording(recipe: Recipe, device: str, workspace: Workspace) -> tuple[str, list[str]]:
-    """The name of a new trace of the model on a device, and the command that records it."""
-    usual = trace_name(recipe.model)
-    name = _free(workspace, usual, device)
-    named = [] if name == usual else ["--name", name]
-    return name, [workspace.command("capture", *recipe.words(), "--device", device, *named)]
+    """Return the name of a new trace for the model on a device, and the command that records it."""
+    default_name = trace_name(recipe.model)
+    name = _free(workspace, default_name, device)
+    name_option = [] if name == default_name else ["--name", name]
+    return name, [workspace.command("capture", *recipe.words(), "--device", device, *name_option)]
 
 
 def _calling(workspace: Workspace, first: str, overload: str) -> Iterator[str]:
-    """The traces that hold a call of the overload, that of this name first."""
+    """Yield the traces that contain a call of the overload; the trace named `first` comes first."""
     for name in sorted(workspace.trace_names(), key=lambda name: name != first):
         try:
             signatures = Trace.open(workspace.trace_path(name)).signatures.values()
@@ -90,7 +97,7 @@ def _calling(workspace: Workspace, first: str, overload: str) -> Iterator[str]:
 
 
 def _free(workspace: Workspace, name: str, device: str) -> str:
-    """A name that no trace has."""
+    """Return an unused trace name."""
     taken = {path.name for path in workspace.traces.glob("*")}
     names = (name, f"{name}-{device}", *(f"{name}-{device}-{i}" for i in range(2, len(taken) + 3)))
     return next(n for n in names if workspace.trace_path(n).name not in taken)

@@ -1,7 +1,7 @@
-"""Fusions of a workspace: subgraphs that were found in traces, a small file each, and the calls that were recorded.
+"""Read and write the fusions of a workspace: subgraphs found in traces, and their recorded calls.
 
-.enable/fusions/NAME.json names the subgraph and, for each time that it occurred, the stored calls of a trace that hold
-its inputs, so that the file is small and the inputs are there once.
+.enable/fusions/NAME.json describes the subgraph. For each use it names the stored calls in a trace that hold the
+inputs, so the file is small and inputs are stored once.
 """
 
 from __future__ import annotations
@@ -23,14 +23,24 @@ if TYPE_CHECKING:
     from verify.cases.case import Case
 
 FORMAT = 1
-MAX_BYTES = 1 << 26  # of one file
+MAX_BYTES = 1 << 26  # per file
 
 
 @dataclass(frozen=True)
 class RecordedUse:
-    """One time that a subgraph occurred. trace: name. calls: places of its steps in the trace's dataflow. inputs: for
-    each a stored call and the number of the tensor among its arguments. shapes: of the inputs. outputs: numbers of the
-    values that something outside reads. nbytes, launches: saved by one kernel for all steps."""
+    """One occurrence of a subgraph in a trace.
+
+    Attributes:
+        trace: Trace name.
+        phase: Phase of the first step.
+        module: Module of the first step.
+        calls: Positions of its steps in the trace's dataflow.
+        inputs: For each input, a stored call and the tensor's number among its arguments.
+        shapes: Shapes of the inputs.
+        outputs: Numbers of the values that are read outside.
+        nbytes: Bytes of memory traffic that one kernel for all steps saves.
+        launches: Launches that it saves.
+    """
 
     trace: str
     phase: str
@@ -45,7 +55,7 @@ class RecordedUse:
 
 @dataclass(frozen=True)
 class Fusion:
-    """A subgraph that is worth a kernel of its own, and where it occurred."""
+    """A subgraph that is worth its own kernel, and its uses."""
 
     subgraph: Subgraph
     kind: str
@@ -53,25 +63,28 @@ class Fusion:
 
     @property
     def overload(self) -> str:
+        """Return the subgraph's overload name."""
         return self.subgraph.overload
 
     @property
     def nbytes(self) -> int:
-        """Saved in all uses together."""
+        """Return the bytes saved in all uses together."""
         return sum(use.nbytes for use in self.uses)
 
     @property
     def launches(self) -> int:
+        """Return the launches saved in all uses together."""
         return sum(use.launches for use in self.uses)
 
     @property
     def shapes(self) -> list[tuple[tuple[int, ...], ...]]:
-        """Of the inputs, each combination once, in the order of first use."""
+        """Return the distinct combinations of input shapes, in the order of first use."""
         return list(dict.fromkeys(use.shapes for use in self.uses))
 
     def save(self, directory: Path) -> Path:
+        """Write the fusion to a directory and return the file's path."""
         path = directory / file_name(self.overload)
-        found = {
+        fields = {
             "format": FORMAT,
             "overload": self.overload,
             "kind": self.kind,
@@ -79,37 +92,45 @@ class Fusion:
             "uses": [asdict(use) for use in self.uses],
         }
         directory.mkdir(parents=True, exist_ok=True)
-        write_durably(path, [json.dumps(found, indent=1).encode(), b"\n"])
+        write_durably(path, [json.dumps(fields, indent=1).encode(), b"\n"])
         return path
 
     @classmethod
     def load(cls, path: Path) -> Fusion:
-        """What `save` wrote. Raises TraceError naming the file if it is damaged."""
+        """Read a file that `save` wrote. Raise TraceError with the file's name if it is damaged."""
         from generate.validation import validated
         from traces.subgraphs import Subgraph
 
         try:
             if path.stat().st_size > MAX_BYTES:
                 raise TraceError(f"{path}: over the limit of {MAX_BYTES} bytes")
-            found = parse_json(path.read_bytes(), str(path))
-            if found["format"] != FORMAT:
-                raise TraceError(f"{path} is format {str(found['format'])[:20]}, this toolkit reads {FORMAT}")
-            subgraph = Subgraph.of_json(found["subgraph"], str(path))
-            uses = tuple(validated(RecordedUse, use) for use in found["uses"])
-            fusion = cls(subgraph, str(found["kind"]), uses)
+            fields = parse_json(path.read_bytes(), str(path))
+            if fields["format"] != FORMAT:
+                raise TraceError(f"{path} is format {str(fields['format'])[:20]}, this toolkit reads {FORMAT}")
+            subgraph = Subgraph.of_json(fields["subgraph"], str(path))
+            uses = tuple(validated(RecordedUse, use) for use in fields["uses"])
+            fusion = cls(subgraph, str(fields["kind"]), uses)
         except (OSError, KeyError, TypeError, ValueError, AttributeError) as error:
             raise TraceError(
                 f"{path}: not a fusion ({error!r}); remove it and find it anew: enable fuse MODEL"
             ) from error
-        if fusion.overload != found["overload"] or path.name != file_name(fusion.overload):
+        if fusion.overload != fields["overload"] or path.name != file_name(fusion.overload):
             raise TraceError(f"{path}: holds {fusion.overload}, its name says another; find it anew: enable fuse MODEL")
         if any(len(use.inputs) != len(subgraph.inputs) for use in uses):
             raise TraceError(f"{path}: a use has not {len(subgraph.inputs)} inputs; find it anew: enable fuse MODEL")
         return fusion
 
     def cases(self, open_trace: Callable[[str], Trace], only: str | None = None) -> Iterator[Case]:
-        """Its recorded calls whose inputs can be had, equal ones once. only: of this trace. Raises UserError for a
-        trace that is gone, TraceError for one that is damaged or another."""
+        """Yield the recorded calls whose inputs are available, without duplicates.
+
+        Args:
+            open_trace: Opens a trace by name.
+            only: Yield only calls in this trace; None for all.
+
+        Raises:
+            UserError: A trace does not exist.
+            TraceError: A trace is damaged or was recorded anew.
+        """
         seen = set[str]()
         traces: dict[str, Trace] = {}
         for use in self.uses:
@@ -123,23 +144,24 @@ class Fusion:
 
 
 def file_name(overload: str) -> str:
+    """Return the file name for an overload."""
     return f"{overload.partition('::')[2]}.json"
 
 
 def load_all(directory: Path) -> dict[str, Fusion]:
-    """The fusions of a directory by overload, those that save most first. Raises TraceError for a damaged one."""
-    found = [Fusion.load(path) for path in sorted(directory.glob("*.json"))]
-    return {fusion.overload: fusion for fusion in sorted(found, key=lambda f: (-f.nbytes, f.overload))}
+    """Return a directory's fusions by overload, largest saving first. Raise TraceError for a damaged file."""
+    fusions = [Fusion.load(path) for path in sorted(directory.glob("*.json"))]
+    return {fusion.overload: fusion for fusion in sorted(fusions, key=lambda f: (-f.nbytes, f.overload))}
 
 
 def fused_cases(fusions: Iterable[Fusion], trace: Trace, name: str) -> Mapping[str, list[Case]]:
-    """By overload the calls of fusions that were recorded in a trace."""
-    found = {fusion.overload: list(fusion.cases(lambda _: trace, name)) for fusion in fusions}
-    return {overload: cases for overload, cases in found.items() if cases}
+    """Return the recorded calls of fusions in a trace, by overload."""
+    cases_by_overload = {fusion.overload: list(fusion.cases(lambda _: trace, name)) for fusion in fusions}
+    return {overload: cases for overload, cases in cases_by_overload.items() if cases}
 
 
 def _case(fusion: Fusion, trace: Trace, use: RecordedUse) -> Case | None:
-    """None where the contents of an input were not recorded."""
+    """Return the case for a use, or None if an input's contents were not recorded."""
     from blake3 import blake3
 
     from traces.contents import REPLAYABLE
@@ -151,20 +173,23 @@ def _case(fusion: Fusion, trace: Trace, use: RecordedUse) -> Case | None:
         return None
     try:
         refs = [record.header["tensors"][k] for record, (_, k) in zip(records, use.inputs, strict=True)]
-        told = [fusion.overload, *(f"{identity(trace, r)} {k}" for r, (_, k) in zip(records, use.inputs, strict=True))]
+        identities = [
+            fusion.overload,
+            *(f"{identity(trace, r)} {k}" for r, (_, k) in zip(records, use.inputs, strict=True)),
+        ]
         layouts = json.dumps([[ref["dtype"], ref["shape"], ref["stride"]] for ref in refs])
         shapes, dtypes = tuple(tuple(ref["shape"]) for ref in refs), tuple(str(ref["dtype"]) for ref in refs)
     except (KeyError, TypeError, IndexError) as error:
         raise TraceError(f"{trace.path}: no inputs of {fusion.overload} there ({error!r})") from error
     if shapes != use.shapes or dtypes != tuple(a.dtype for a in fusion.subgraph.inputs):
         raise TraceError(f"{trace.path} was recorded anew since {fusion.overload} was found: enable fuse {use.trace}")
-    name = blake3("\n".join(told).encode()).hexdigest()[:32]
+    name = blake3("\n".join(identities).encode()).hexdigest()[:32]
     signature = blake3(f"{fusion.overload}{layouts}".encode()).hexdigest()[:16]
     return Case(name, fusion.overload, signature, partial(_packed, trace, use), shapes, dtypes)
 
 
 def _packed(trace: Trace, use: RecordedUse) -> Packed:
-    """The inputs as the arguments of one call, each with memory of its own."""
+    """Return the inputs as arguments of one call, each in its own memory."""
     from traces.values import pack, unpack
 
     arguments = {}
@@ -178,7 +203,7 @@ def _packed(trace: Trace, use: RecordedUse) -> Packed:
 
 
 def check_known(fusions: Mapping[str, Fusion], overload: str) -> Fusion:
-    """The fusion of this name. Raises UserError if there is none."""
+    """Return the fusion with this name. Raise UserError if there is none."""
     if overload not in fusions:
         have = ", ".join(list(fusions)[:4]) or "none yet"
         raise UserError(f"no fusion {overload} here (there are: {have}); find some: enable fuse MODEL")

@@ -1,4 +1,4 @@
-"""What commands print: plain tables and the summaries behind them."""
+"""Format the output of commands: plain tables, and the summaries behind them."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 PHASES = ("forward", "loss", "backward", "clip", "optimizer")
 NOTHING_TO_COVER = "no operator of this trace needs a kernel: it holds views, memory and transfer alone"
-_WIDTH = 96  # characters of the last, free-text column's line are cut beyond this
-_NARROWEST = 12  # columns that a text keeps however narrow the terminal is
+_WIDTH = 96  # cells are cut to this many characters
+_NARROWEST = 12  # minimum width of a text column, however narrow the terminal is
 
 
 def markdown_table(rows: list[dict[str, Any]]) -> str:
-    """Rows as a table of Markdown."""
+    """Return the rows as a Markdown table."""
     lines = [
         "| " + " | ".join(cells) + " |" for cells in (rows[0], *([_cell(v) for v in row.values()] for row in rows))
     ]
@@ -32,8 +32,8 @@ def markdown_table(rows: list[dict[str, Any]]) -> str:
 def table(rows: list[dict[str, Any]]) -> str:
     """Return rows as aligned text: numbers to the right, text to the left.
 
-    On a terminal it is coloured and no wider than that, as far as that goes: the first column, which identifies a row,
-    is never cut.
+    On a terminal the table is colored and, if possible, no wider than the terminal. The first column identifies a row
+    and is never cut.
     """
     names = list(dict.fromkeys(name for row in rows for name in row))
     numeric = {n for n in names if all(isinstance(r.get(n), int | float) and not isinstance(r[n], bool) for r in rows)}
@@ -53,26 +53,28 @@ def table(rows: list[dict[str, Any]]) -> str:
 
 
 def _fit(widths: dict[str, int], texts: list[str], columns: int | None) -> None:
-    """Narrow columns of text, the last first, until the table is as wide as the terminal; each keeps its heading."""
+    """Narrow text columns, last first, until the table fits the terminal; each keeps its heading."""
     if columns is None:
         return
     over = sum(widths.values()) + 2 * (len(widths) - 1) - columns
     for name in reversed(texts):
-        less = max(0, min(over, widths[name] - max(len(name), _NARROWEST)))
-        widths[name] -= less
-        over -= less
+        reduction = max(0, min(over, widths[name] - max(len(name), _NARROWEST)))
+        widths[name] -= reduction
+        over -= reduction
 
 
 def _cut(text: str, columns: int) -> str:
+    """Cut a text with an ellipsis."""
     return text if len(text) <= columns else f"{text[: columns - 1]}…"
 
 
 def _cell(value: Any) -> str:
+    """Return a value as text; None and NaN become empty."""
     return _cut("" if value is None or value != value else str(value), _WIDTH)
 
 
 def size(nbytes: float) -> str:
-    """Bytes in the unit that gives one to four digits before the point."""
+    """Return a number of bytes in the unit that gives one to four digits before the decimal point."""
     for unit in ("B", "KiB", "MiB"):
         if nbytes < 1024:
             return f"{nbytes:.0f} {unit}" if unit == "B" else f"{nbytes:.1f} {unit}"
@@ -81,9 +83,12 @@ def size(nbytes: float) -> str:
 
 
 def coverage_tables(coverage: Coverage, missing: str, next_: str) -> str:
-    """The table of what needs a kernel, and the summary below it. missing, next_: what to type if something fails."""
+    """Return the table of overloads that need a kernel, and the summary below it.
+
+    `missing` and `next_` are commands to suggest if something fails.
+    """
     from enable.cover.coverage import (
-        NO_KERNEL,  # not where this module is imported: `enable capture` is beside a user's own
+        NO_KERNEL,  # imported late, because `enable capture` imports this module into a user's process
     )
     from verify.judging.standings import ENOUGH
 
@@ -103,8 +108,8 @@ def coverage_tables(coverage: Coverage, missing: str, next_: str) -> str:
     ]
     platform = [r for r in coverage.rows if r.kind in ("view", "memory")]
     moved = sum(r.calls for r in platform)
-    found = coverage.as_json()
-    overloads, calls, subset = found["overloads"], found["calls"], found["opinfo_subset"]
+    summary = coverage.as_json()
+    overloads, calls, subset = summary["overloads"], summary["calls"], summary["opinfo_subset"]
     lines = [
         table(rows),
         "",
@@ -116,7 +121,7 @@ def coverage_tables(coverage: Coverage, missing: str, next_: str) -> str:
         f" {subset['passed_after_refinement']} after refinement",
     ]
     if coverage.of_cpus:
-        counted = "{overloads} overloads, {calls} calls".format_map(found["of_cpus"])
+        counted = "{overloads} overloads, {calls} calls".format_map(summary["of_cpus"])
         lines += [
             f"  for CPUs alone     {counted} of these: no accelerator is ever asked for them",
             f"  what one is asked  {coverage.instead}",
@@ -138,18 +143,18 @@ def coverage_tables(coverage: Coverage, missing: str, next_: str) -> str:
 
 
 def named_counts(calls: Mapping[str, int]) -> str:
-    """Return the number of calls, with those of each overload."""
+    """Return the total number of calls with the number for each overload."""
     each = ", ".join(f"{overload} {n}" for overload, n in calls.items())
     return f"{sum(calls.values())} calls ({each})"
 
 
 def share(found: dict[str, Any]) -> str:
-    """The percentage in brackets, where there is one."""
+    """Return the percentage in parentheses, or "" if there is none."""
     return "" if found["percent"] is None else f" ({found['percent']} %)"
 
 
 def capture_summary(model: str, found: Summary) -> dict[str, Any]:
-    """What `enable capture --json` prints."""
+    """Return the object that `enable capture --json` prints."""
     return {
         "model": model,
         "trace": str(found.path),
@@ -169,7 +174,7 @@ def capture_summary(model: str, found: Summary) -> dict[str, Any]:
 
 
 def capture_lines(found: dict[str, Any], next_: str) -> str:
-    """What was recorded, where it lies, and what to type next."""
+    """Return the recorded counts, the trace's path, and the next command."""
     levels = ", ".join(f"{count} {level}" for level, count in found["levels"].items() if count)
     device = f", {size(found['device_peak_bytes'])} on the GPU" if found["device_peak_bytes"] is not None else ""
     lines = [
@@ -185,26 +190,26 @@ def capture_lines(found: dict[str, Any], next_: str) -> str:
 
 
 def kernel_cell(row: Row) -> str:
-    """The kernel file of an overload, for a table."""
-    path = "/".join(Path(row.kernel).parts[-2:]) if row.kernel else "-"  # group and file, whichever the layer
+    """Return an overload's kernel file for a table."""
+    path = "/".join(Path(row.kernel).parts[-2:]) if row.kernel else "-"  # group and file, the same in every layer
     return f"{path} ({row.origin})" if row.refined else path
 
 
 def refinement_lines(found: list[dict[str, Any]]) -> str:
-    """How each operator ended, and where the accepted kernels lie."""
+    """Return how each operator ended."""
     if not found:
         return "nothing to refine: every recorded ATen overload that needs a kernel is covered"
     columns = {"overload": "overload", "exit": "exit", "dialogs": "dialogs", "calls": "LLM calls", "kernel": "kernel"}
     lines = [table([{shown: row[key] for key, shown in columns.items()} for row in found])]
     for row in found:
-        if row["exit"] not in ("PASSED", "ABORTED", "NOT_BEGUN"):  # the causes of these are errors, on stderr
+        if row["exit"] not in ("PASSED", "ABORTED", "NOT_BEGUN"):  # errors explain these on stderr
             lines.append(f"{row['overload']}: {row['detail']}")
     passed = sum(row["exit"] == "PASSED" for row in found)
     return "\n".join([*lines, f"{passed} of {len(found)} operators passed"])
 
 
 def verify_summary(model: str, trace: Trace, report: Report) -> dict[str, Any]:
-    """What `enable trace verify --json` prints."""
+    """Return the object that `enable trace verify --json` prints."""
     return {
         "model": model,
         "trace": str(trace.path),
@@ -222,7 +227,7 @@ def verify_summary(model: str, trace: Trace, report: Report) -> dict[str, Any]:
 
 
 def verify_tables(summary: dict[str, Any]) -> str:
-    """Counts, and each call that differs."""
+    """Return the counts, and each call that differs."""
     counts = {
         "close": "recorded on another device than the CPU, like it within tolerance",
         "synthesised": "with synthesised contents, equal in shapes, strides and dtypes",
@@ -245,7 +250,7 @@ def verify_tables(summary: dict[str, Any]) -> str:
 
 
 def audit_lines(found: Audit) -> str:
-    """The texts to look through, then the violations."""
+    """Return the texts to review, then the violations."""
     lines = [f"{where}: {text}" for where, texts in found.texts.items() for text in texts]
     if found.windows is not None:
         lines.append(f"{found.windows} windows of 8 bytes of the other trace's contents were looked for")

@@ -1,4 +1,4 @@
-"""What the streams are: how wide a terminal is, and whether colours may be used."""
+"""Inspect the output streams: the terminal's width, and if colors may be used."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _OUTCOME = re.compile(rf"({'|'.join(sorted(_COLOURS, key=len, reverse=True))})\b
 
 
 def width(stream: TextIO) -> int | None:
-    """Columns of the terminal behind a stream; None where there is none, or one that cannot be written to at places."""
+    """Return the columns of the stream's terminal; None without a terminal or cursor control."""
     if not stream.isatty() or os.environ.get("TERM") == "dumb":
         return None
     try:
@@ -29,11 +29,11 @@ def width(stream: TextIO) -> int | None:
 
 
 def coloured(text: str) -> str:
-    """A text for stdout that begins with an outcome, with this word coloured if a terminal shows it.
+    """Return a text for stdout with its leading outcome colored if the terminal shows colors.
 
-    https://no-color.org: no colour where NO_COLOR is set and not empty.
+    There is no color if NO_COLOR is set and not empty (https://no-color.org).
     """
     if width(sys.stdout) is None or os.environ.get("NO_COLOR"):
         return text
-    found = _OUTCOME.match(text)
-    return f"{_COLOURS[found[1]]}{found[1]}{_PLAIN}{text[found.end() :]}" if found else text
+    match = _OUTCOME.match(text)
+    return f"{_COLOURS[match[1]]}{match[1]}{_PLAIN}{text[match.end() :]}" if match else text

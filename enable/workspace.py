@@ -1,4 +1,4 @@
-"""The workspace: `.enable/` with traces/, fusions/, kernels/, dialogs/, cache/ and verdicts.sqlite."""
+"""Locate the parts of a workspace: `.enable/` with traces, fusions, kernels, dialogs, cache and verdicts.sqlite."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ _VERDICTS = "verdicts.sqlite"
 
 @dataclass(frozen=True)
 class Workspace:
-    """Paths of one workspace; nothing is created before something is written."""
+    """The paths of one workspace; nothing is created before something is written."""
 
     root: Path
 
     def create(self) -> None:
-        """Make the directory where there is none. Raises UserError if nothing can be written there."""
+        """Create the directory if necessary. Raise UserError if it is not writable."""
         try:
             self.root.mkdir(parents=True, exist_ok=True)
             tempfile.TemporaryFile(dir=self.root).close()
@@ -46,72 +46,84 @@ class Workspace:
 
     @property
     def traces(self) -> Path:
+        """Return the directory of the traces."""
         return self.root / "traces"
 
     @property
     def kernels(self) -> Path:
-        """Kernels that refinement accepted; they go before those of the base library."""
+        """Return the directory of kernels that refinement accepted; they take precedence over the base library's."""
         return self.root / "kernels"
 
     @property
     def dialogs(self) -> Path:
+        """Return the directory of the dialogs."""
         return self.root / "dialogs"
 
     @property
     def fused(self) -> Path:
-        """Subgraphs that `enable fuse` found."""
+        """Return the directory of subgraphs that `enable fuse` found."""
         return self.root / "fusions"
 
     @property
     def cache(self) -> Path:
-        """What may be removed at any time; ENABLE_CACHE names a directory for several workspaces."""
+        """Return the directory of files that may be removed at any time; ENABLE_CACHE shares one between workspaces."""
         if shared := os.environ.get(CACHE_VARIABLE):
             return Path(shared).absolute()
         return (_aside(self.root) if self.is_read_only else self.root) / "cache"
 
     @property
     def is_read_only(self) -> bool:
-        """Whether it is there and only to be looked at."""
+        """Return True if the workspace exists but is not writable."""
         return self.root.is_dir() and not os.access(self.root, os.W_OK)
 
     @property
     def compiled(self) -> Path:
-        """Compiled kernels; may be removed at any time. Triton keeps whole paths there: a copy begins anew."""
+        """Return the removable directory of compiled kernels.
+
+        Triton stores absolute paths there, so a copied workspace starts with an empty one.
+        """
         return self._own("triton")
 
     @property
     def native(self) -> Path:
-        """Modules in C++ (capture/compiled.py), built for each PyTorch."""
+        """Return the directory of C++ modules (capture/compiled.py), built once per PyTorch version."""
         return self._own("native")
 
     def _own(self, what: str) -> Path:
-        """Return a directory for binaries: a copy of it, or one of somebody else's making, has another name."""
+        """Return a directory for binaries whose name depends on its path and this user's key.
+
+        A copied directory, or one that another user made, has another name and is not used.
+        """
         from verify.signing import sign
 
         home = self.cache / what
-        own = home / sign(what, str(home.resolve()))[:12]
-        if home.is_dir() and not own.is_dir() and any(home.iterdir()):
+        signed_directory = home / sign(what, str(home.resolve()))[:12]
+        if home.is_dir() and not signed_directory.is_dir() and any(home.iterdir()):
             _say_once(
                 f"enable: {home}: what was compiled elsewhere or by another user is not used; it is compiled anew"
             )
-        return own
+        return signed_directory
 
     def command(self, *words: str) -> str:
-        """What to type: `enable` with these words, for this workspace."""
-        usual = Path(os.environ.get(WORKSPACE_VARIABLE) or WORKSPACE)
-        return shlex.join(["enable", *([] if self.root == usual else ["--workspace", str(self.root)]), *words])
+        """Return an `enable` command with these words for this workspace."""
+        default_root = Path(os.environ.get(WORKSPACE_VARIABLE) or WORKSPACE)
+        return shlex.join(["enable", *([] if self.root == default_root else ["--workspace", str(self.root)]), *words])
 
     def trace_path(self, name: str) -> Path:
-        """Where the trace of model `name` is kept."""
+        """Return the path of the trace named `name`."""
         return self.traces / f"{name}.trace"
 
     def trace_names(self) -> list[str]:
+        """Return the names of all traces."""
         return sorted(p.name.removesuffix(".trace") for p in self.traces.glob("*.trace"))
 
     def open_trace(self, name: str, partial: bool = False) -> Trace:
-        """The trace of this name, of this target of `enable capture`, or at this path. Raises UserError if none is.
+        """Open the trace with this name, for this target of `enable capture`, or at this path.
 
-        partial: also one whose recording did not finish.
+        `partial` also accepts a trace whose recording did not finish.
+
+        Raises:
+            UserError: There is no such trace.
         """
         from capture.targets import trace_name
         from traces.format import MANIFEST
@@ -125,40 +137,44 @@ class Workspace:
         raise UserError(self._no_trace(name))
 
     def _no_trace(self, name: str) -> str:
+        """Return the message for a missing trace."""
         from capture.targets import describe_models
 
         known = self.trace_names()
-        have = f"traces here: {', '.join(known)}" if known else f"{self.traces} holds none yet"
-        near = difflib.get_close_matches(name, known, 1)
-        if near:
-            return f"no trace {name!r} ({have}), did you mean {near[0]}? see: {self.command('trace', 'list')}"
+        existing = f"traces here: {', '.join(known)}" if known else f"{self.traces} holds none yet"
+        suggestion = difflib.get_close_matches(name, known, 1)
+        if suggestion:
+            return f"no trace {name!r} ({existing}), did you mean {suggestion[0]}? see: {self.command('trace', 'list')}"
         if name in (*describe_models(), "opinfo") or ":" in name:
-            return f"no trace {name!r} ({have}); record one: {self.command('capture', name)}"
-        return f"no trace {name!r} ({have}); what can be recorded: enable models"
+            return f"no trace {name!r} ({existing}); record one: {self.command('capture', name)}"
+        return f"no trace {name!r} ({existing}); what can be recorded: enable models"
 
     def fusions(self) -> dict[str, Fusion]:
-        """The subgraphs that were found, by overload; PyTorch knows them from now on. Raises TraceError for a damaged
-        file."""
+        """Return the found subgraphs by overload and define them in PyTorch. Raise TraceError for a damaged file."""
         from enable.subgraphs import load_all
 
-        found = load_all(self.fused)
-        for fusion in found.values():
+        fusions_by_overload = load_all(self.fused)
+        for fusion in fusions_by_overload.values():
             fusion.subgraph.define()
-        return found
+        return fusions_by_overload
 
     def library(self, base: Path | None, platform: Platform | None = None) -> Library:
-        """The kernel library: accepted kernels over `base`, by default the packaged kernels.
+        """Return the kernel library: accepted kernels above `base`, or above the packaged kernels.
 
-        platform: whose own blocks the kernels are linked with, if it has any.
+        A platform's own blocks, if it has any, are linked into the kernels.
         """
         from generate.kernel_library import KERNELS, Library
         from verify.lint import load_profile
 
-        self.fusions()  # kernels may serve them
+        self.fusions()  # define the subgraphs, because kernels may serve them
         return Library(self.kernels, base or KERNELS, blocks=load_profile(platform.lint).blocks if platform else ())
 
     def verdicts(self) -> VerdictStore:
-        """Opened, or created with the workspace; a copy where that is read-only. Raises UserError if it cannot be."""
+        """Open or create the verdict store; a read-only workspace gets a temporary one.
+
+        Raises:
+            UserError: The store cannot be opened.
+        """
         from verify.judging.verdicts import VerdictStore
 
         if self.is_read_only:
@@ -169,16 +185,16 @@ class Workspace:
 
 @cache
 def _say_once(line: str) -> None:
+    """Print a line once per process."""
     say(line)
 
 
 @cache
 def _aside(root: Path) -> Path:
-    """What stands in for a workspace in which nothing can be written, as long as this process runs: its verdicts, and
-    room for others."""
-    place = Path(tempfile.mkdtemp(prefix="enable-"))
-    atexit.register(shutil.rmtree, place, ignore_errors=True)
-    for part in root.glob(f"{_VERDICTS}*"):  # with what was written ahead
-        shutil.copyfile(part, place / part.name)
+    """Return a temporary directory that replaces a read-only workspace in this process, with a copy of its verdicts."""
+    directory = Path(tempfile.mkdtemp(prefix="enable-"))
+    atexit.register(shutil.rmtree, directory, ignore_errors=True)
+    for file in root.glob(f"{_VERDICTS}*"):  # including SQLite's write-ahead log
+        shutil.copyfile(file, directory / file.name)
     say(f"enable: {root} is read-only: what is judged now is not kept")
-    return place
+    return directory

@@ -29,7 +29,7 @@ class Need:
 
     @property
     def covered(self) -> bool:
-        """Return True if every model that calls it is covered, even a CPU-only overload, which never counts as missing."""
+        """Return True if every model that calls it is covered; an uncovered CPU-only overload counts here, too."""
         return all(row.covered for row in self.rows.values())
 
     @property

@@ -102,7 +102,7 @@ class OpInfoCoverage:
     not_run: frozenset[str]
 
     def as_json(self) -> dict[str, Any]:
-        """Return the object that `enable coverage opinfo --json` prints: a model's, plus `operators` and `categories`."""
+        """Return the object that `enable coverage opinfo --json` prints: a model's, plus operators and categories."""
         of_category: dict[str, list[TestedOperator]] = {c: [] for c in CATEGORIES}
         for operator in self.operators:
             of_category.setdefault(operator.category, []).append(operator)

@@ -142,7 +142,7 @@ def prepare(names: dict[str, Any]) -> None:
 
 
 class _NotingMath(ModuleType):
-    """Stands in for the module `math`, which reads a float's value directly: tracked arguments are marked as lost."""
+    """Stands in for the module `math`, which reads a float's value directly; it marks tracked arguments as lost."""
 
     def __getattr__(self, name: str) -> Any:
         attribute = getattr(math, name)

@@ -154,7 +154,7 @@ class Server:
             return MISS
 
     def _with_tensors(self, op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Answer a call after moving its numbers and 0-dim host tensors to the device, or return MISS."""
+        """Move the call's numbers and 0-dim host tensors to the device and answer it, or return MISS."""
         if self._aside or self._decisions.of(op, args, kwargs).reason not in (NUMBER, ELSEWHERE):
             return MISS
         self._running.deep = True  # calls that move a number are not the program's and must not be served
