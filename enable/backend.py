@@ -89,8 +89,8 @@ def enablekit(module: GraphModule, inputs: Sequence[Any], options: Mapping[str, 
     if unknown := sorted(chosen.keys() - set(OPTIONS)):
         raise UserError(f"unknown option {unknown[0]!r} of backend enablekit; choose from {', '.join(OPTIONS)}")
     device = next((x.device.type for x in inputs if isinstance(x, torch.Tensor) and x.device.type != "cpu"), "cpu")
-    place = Path(chosen.get("workspace") or WORKSPACE).absolute()
-    selection_key = device, bool(chosen.get("unverified")), chosen.get("library"), place
+    workspace = Path(chosen.get("workspace") or WORKSPACE).absolute()
+    selection_key = device, bool(chosen.get("unverified")), chosen.get("library"), workspace
     server, kernels = _server(*selection_key, chosen.get("native"), bool(chosen.get("fused")))
     cuda_graphs = _CudaGraphs(len(inputs)) if chosen.get("cuda_graphs") and server.compiles else None
 

@@ -110,8 +110,8 @@ def run(arguments: list[str]) -> int:
     except OSError as error:
         return _fail(f"{error.filename or 'the output'}: {error.strerror}; free space or choose another place")
     if status == _INTERRUPTED:  # typer also returns this status for Ctrl-C, without a message
-        again = [a for a in arguments if a != "--restart"]
-        _say(f"interrupted; to go on, run: {shlex.join(['enable', *again])}")
+        resumed = [a for a in arguments if a != "--restart"]
+        _say(f"interrupted; to go on, run: {shlex.join(['enable', *resumed])}")
     return status if isinstance(status, int) else 0
 
 

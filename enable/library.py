@@ -196,11 +196,11 @@ def select(
     Raises:
         UserError: No overload may be served, or `ops` names one that may not.
     """
-    place = Workspace(workspace or WORKSPACE)
+    home = Workspace(workspace or WORKSPACE)
     platform = platform or platforms.load(platforms.of_device(device))
-    library = library or place.library(None, platform)
+    library = library or home.library(None, platform)
     matches = _all(library) if ops is None else {name: _match(library, name) for name in map(_full, ops)}
-    standings = None if unverified else _standings(place, platform)
+    standings = None if unverified else _standings(home, platform)
     entries, left_out = {}, {}
     for overload, match in matches.items():
         outside = outside_dialect(match, platform)
@@ -228,8 +228,8 @@ def select(
     if left_out and (ops is not None or not entries):
         overload, reason = next(iter(left_out.items()))
         if ops is None:
-            raise NothingVerified(f"no kernel is verified in {place.root}; {_remedy('--all', platform)}")
-        raise UserError(_refusal(overload, reason, place, platform))
+            raise NothingVerified(f"no kernel is verified in {home.root}; {_remedy('--all', platform)}")
+        raise UserError(_refusal(overload, reason, home, platform))
     return Selection(entries, left_out)
 
 
@@ -237,10 +237,12 @@ def basis(platform: Platform, unverified: bool) -> str:
     """Return a sentence that explains the evidence for the dtypes in a `Selection`."""
     if unverified:
         return "No verdict speaks for these dtypes: they are what the kernels themselves claim."
-    few = f"a pass on fewer than {ENOUGH} independent cases, unlike in more than what tensors contain, says on how many"
+    few_note = (
+        f"a pass on fewer than {ENOUGH} independent cases, unlike in more than what tensors contain, says on how many"
+    )
     ran = "" if platform.device else " in Triton's interpreter, and on no GPU"
     judge = judge_version(platform)
-    return f"Every case of each dtype that was judged passed on platform {platform.name}{ran} ({judge}); {few}."
+    return f"Every case of each dtype that was judged passed on platform {platform.name}{ran} ({judge}); {few_note}."
 
 
 class _Executor:

@@ -44,8 +44,8 @@ def typed(context: Any, without: Collection[str] = ()) -> Iterator[str]:
             continue
         if parameter.envvar and os.environ.get(parameter.envvar) == str(value):
             continue
-        for one in value if isinstance(value, list | tuple) else [value]:
+        for item in value if isinstance(value, list | tuple) else [value]:
             if parameter.param_type_name == "option":
                 yield parameter.opts[0]
-            if one is not True:
-                yield str(one)
+            if item is not True:
+                yield str(item)

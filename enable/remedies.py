@@ -61,8 +61,8 @@ def on_an_accelerator(trace: Trace, workspace: Workspace) -> str:
     """Return the command that records an out-of-tree accelerator's calls in place of a CPU trace."""
     info = trace.manifest.get("info")
     model, settings = (info.get(n) if isinstance(info, dict) else None for n in ("model", "settings"))
-    known = isinstance(model, str) and (":" in model or model in describe_models())
-    if not isinstance(model, str) or not isinstance(settings, dict) or not known:
+    is_target = isinstance(model, str) and (":" in model or model in describe_models())
+    if not isinstance(model, str) or not isinstance(settings, dict) or not is_target:
         return "the same program with its model and data on device sim (docs/capture.md)"
     defaults = _defaults(model)
     changed = {n: v for n, v in settings.items() if n != "device" and (n not in defaults or defaults[n] != v)}
@@ -98,6 +98,6 @@ def _calling(workspace: Workspace, first: str, overload: str) -> Iterator[str]:
 
 def _free(workspace: Workspace, name: str, device: str) -> str:
     """Return an unused trace name."""
-    taken = {path.name for path in workspace.traces.glob("*")}
-    names = (name, f"{name}-{device}", *(f"{name}-{device}-{i}" for i in range(2, len(taken) + 3)))
-    return next(n for n in names if workspace.trace_path(n).name not in taken)
+    existing = {path.name for path in workspace.traces.glob("*")}
+    names = (name, f"{name}-{device}", *(f"{name}-{device}-{i}" for i in range(2, len(existing) + 3)))
+    return next(n for n in names if workspace.trace_path(n).name not in existing)

@@ -131,15 +131,15 @@ class Fusion:
             UserError: A trace does not exist.
             TraceError: A trace is damaged or was recorded anew.
         """
-        seen = set[str]()
+        case_ids = set[str]()
         traces: dict[str, Trace] = {}
         for use in self.uses:
             if only in (None, use.trace):
                 if use.trace not in traces:
                     traces[use.trace] = open_trace(use.trace)
                 case = _case(self, traces[use.trace], use)
-                if case is not None and case.id not in seen:
-                    seen.add(case.id)
+                if case is not None and case.id not in case_ids:
+                    case_ids.add(case.id)
                     yield case
 
 

@@ -130,10 +130,10 @@ def coverage_tables(coverage: Coverage, missing: str, next_: str) -> str:
         lines.append(f"  on the host        {named_counts(coverage.host)}: not work for the device, and not counted")
     if not coverage.compute:
         lines.append(f"  {NOTHING_TO_COVER}")
-    few = sum(r.verdict != r.outcome for r in coverage.compute if r.covered)
-    if few:
+    few_cases = sum(r.verdict != r.outcome for r in coverage.compute if r.covered)
+    if few_cases:
         lines.append(
-            f"  few cases          {few} covered overloads passed fewer than {ENOUGH} independent cases, in all"
+            f"  few cases          {few_cases} covered overloads passed fewer than {ENOUGH} independent cases, in all"
         )
     failing = coverage.failing()
     lines += [f"  to see what fails  {r.again}" for r in failing if r.again]
@@ -144,8 +144,8 @@ def coverage_tables(coverage: Coverage, missing: str, next_: str) -> str:
 
 def named_counts(calls: Mapping[str, int]) -> str:
     """Return the total number of calls with the number for each overload."""
-    each = ", ".join(f"{overload} {n}" for overload, n in calls.items())
-    return f"{sum(calls.values())} calls ({each})"
+    by_overload = ", ".join(f"{overload} {n}" for overload, n in calls.items())
+    return f"{sum(calls.values())} calls ({by_overload})"
 
 
 def share(found: dict[str, Any]) -> str:

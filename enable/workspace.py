@@ -140,9 +140,9 @@ class Workspace:
         """Return the message for a missing trace."""
         from capture.targets import describe_models
 
-        known = self.trace_names()
-        existing = f"traces here: {', '.join(known)}" if known else f"{self.traces} holds none yet"
-        suggestion = difflib.get_close_matches(name, known, 1)
+        names = self.trace_names()
+        existing = f"traces here: {', '.join(names)}" if names else f"{self.traces} holds none yet"
+        suggestion = difflib.get_close_matches(name, names, 1)
         if suggestion:
             return f"no trace {name!r} ({existing}), did you mean {suggestion[0]}? see: {self.command('trace', 'list')}"
         if name in (*describe_models(), "opinfo") or ":" in name:

@@ -280,19 +280,19 @@ def _values(
     count = int((errors > 1).sum())
     text = f"{count} of {a.numel()} differ, such as {b.flatten()[worst].item():.6g} "
     text += f"instead of {a.flatten()[worst].item():.6g}"
-    known = reference()
-    if not isinstance(known, torch.Tensor) or known.shape != native.shape:
+    exact = reference()
+    if not isinstance(exact, torch.Tensor) or exact.shape != native.shape:
         return text
-    known = (
-        on_host(known).to(a.dtype).to(dtype)
+    exact = (
+        on_host(exact).to(a.dtype).to(dtype)
     )  # values beyond the dtype's range become infinite, as in both responses
     if not elementwise:  # a sum's error is relative to its largest terms
-        finite = known.abs().where(known.isfinite(), torch.zeros_like(known.abs()))
+        finite = exact.abs().where(exact.isfinite(), torch.zeros_like(exact.abs()))
         absolute += relative * float(finite.max())
-    native_errors, our_errors = (_scaled(known, x, relative, absolute) for x in (first, second))
+    native_errors, our_errors = (_scaled(exact, x, relative, absolute) for x in (first, second))
     bound = SLACK * native_errors.where(native_errors.isfinite(), torch.zeros_like(native_errors)).max()
     allowed = torch.maximum(torch.full_like(our_errors, max(1.0, float(bound))), native_errors)
-    return "" if our_errors.le(allowed).all() else f"{text}; the reference is {known.flatten()[worst].item():.6g}"
+    return "" if our_errors.le(allowed).all() else f"{text}; the reference is {exact.flatten()[worst].item():.6g}"
 
 
 def _scaled(expected: torch.Tensor, actual: torch.Tensor, relative: float, absolute: float) -> torch.Tensor:
@@ -321,8 +321,8 @@ def tolerances(info: Any = None) -> Callable[[torch.dtype], Tolerance]:
     """Return PyTorch's default tolerance per dtype, widened by the overrides of an OpInfo entry."""
     wider: dict[torch.dtype, Tolerance] = {}
     for decorated in getattr(info, "decorators", ()) or ():
-        for each in getattr(decorated, "decorators", [decorated]):
-            for dtype, bound in getattr(each, "d", {}).items():
+        for decorator in getattr(decorated, "decorators", [decorated]):
+            for dtype, bound in getattr(decorator, "d", {}).items():
                 old = wider.get(dtype, (0.0, 0.0))
                 rtol, atol = (bound.rtol, bound.atol) if hasattr(bound, "rtol") else (0.0, float(bound))
                 wider[dtype] = max(old[0], rtol), max(old[1], atol)

@@ -103,8 +103,8 @@ def _derived(op: OpOverload, plan: Plan, given: Arguments) -> Arguments | None:
     base = resolve(plan.base)
     names = [a.name for a in base._schema.arguments]
     arguments: Arguments = {}
-    for place, argument in enumerate(a for a in op._schema.arguments if a.name != "out"):
-        name = argument.name if argument.name in given else names[place] if place < len(names) else ""
+    for position, argument in enumerate(a for a in op._schema.arguments if a.name != "out"):
+        name = argument.name if argument.name in given else names[position] if position < len(names) else ""
         if name not in given:
             continue
         value, schema_type = given[name], str(argument.type)
@@ -159,13 +159,13 @@ def _probe(  # noqa: PLR0913 - the call, and its labels
 
 def _neighbours(op: OpOverload, arguments: Arguments, device: str) -> Iterator[Neighbour]:
     """Yield all calls that differ from this one in one property."""
-    places = list(_places(arguments))[:PLACES]
+    positions = list(_places(arguments))[:PLACES]
     targets = written(op)
-    for place in places:
-        yield from _of_tensor(place, _at(arguments, place), place[0] in targets)
+    for position in positions:
+        yield from _of_tensor(position, _at(arguments, position), position[0] in targets)
         if device != "cpu":
-            yield Neighbour("device", f"{place[0]} 0-dim on the CPU", partial(_on_host, place=place))
-    yield from _aliases(arguments, places, targets)
+            yield Neighbour("device", f"{position[0]} 0-dim on the CPU", partial(_on_host, place=position))
+    yield from _aliases(arguments, positions, targets)
     for name, value in arguments.items():
         kind = next((str(a.type) for a in op._schema.arguments if a.name == name), "")
         for other in _other_numbers(kind, value):
@@ -269,14 +269,20 @@ def _other_numbers(kind: str, value: Any) -> Iterator[Any]:
 
 def _graph(op: OpOverload, prefix: str, arguments: Arguments, options: SuiteOptions, ours: bool) -> Iterator[Probe]:
     """Yield the case as a torch.compile graph that is called twice; the native response runs eagerly."""
-    places = list(_places(arguments, None))
-    if written(op) or may_draw(op._name) or uninitialised(op) or len(places) != len(tensors(arguments)) or not places:
+    positions = list(_places(arguments, None))
+    if (
+        written(op)
+        or may_draw(op._name)
+        or uninitialised(op)
+        or len(positions) != len(tensors(arguments))
+        or not positions
+    ):
         return
     inputs = tree_map(of.copied, arguments)
 
     def function(*values: torch.Tensor) -> Any:
         whole = inputs
-        for place, value in zip(places, values, strict=True):
+        for place, value in zip(positions, values, strict=True):
             whole = _put(whole, place, value)
         args, kwargs = positional(op, bind(op, (), whole))
         return op(*args, **kwargs)
@@ -289,7 +295,7 @@ def _graph(op: OpOverload, prefix: str, arguments: Arguments, options: SuiteOpti
             torch._dynamo.reset()
             chosen = {"unverified": True, "workspace": options.workspace}
             run = torch.compile(function, backend=partial(enablekit, options=chosen), dynamic=False)
-        values = [_at(inputs, place) for place in places]
+        values = [_at(inputs, place) for place in positions]
         return run(*values), run(*values)
 
     yield Probe("graph", f"{prefix} as a graph", call, inputs)

@@ -173,8 +173,8 @@ class Worker:
         elif status == 0:
             self._over = True
         else:
-            how = f"signal {-status}" if status < 0 else f"exit status {status}"
-            text = note["message"] if note and status == LOST else f"{how}: {self._last_words()}"
+            cause = f"signal {-status}" if status < 0 else f"exit status {status}"
+            text = note["message"] if note and status == LOST else f"{cause}: {self._last_words()}"
             self._after(note, "CRASH", text)
         return not self._over
 

@@ -79,8 +79,8 @@ class SuiteOptions:
         """Register the library with this process's dispatcher."""
         from enable import library
 
-        place = Path(self.workspace)
-        return library.register(self.device, unverified=True, library=self.kernels(), workspace=place)
+        workspace = Path(self.workspace)
+        return library.register(self.device, unverified=True, library=self.kernels(), workspace=workspace)
 
     @property
     def name(self) -> str:
@@ -97,19 +97,19 @@ def checked(options: SuiteOptions) -> SuiteOptions:
     """Return the options unchanged. Raise UserError for an invalid value."""
     import torch
 
-    again = f"see: enable conformance {options.suite} --help"
+    hint = f"see: enable conformance {options.suite} --help"
     if options.device not in DEVICES:
-        raise UserError(f"unknown device {options.device!r}; choose from {', '.join(DEVICES)}; {again}")
+        raise UserError(f"unknown device {options.device!r}; choose from {', '.join(DEVICES)}; {hint}")
     if options.device == "cuda" and not torch.cuda.is_available():
         raise UserError(f"device 'cuda': PyTorch sees no GPU; try: enable conformance {options.suite} --device cpu")
     for check in options.checks:
         if check not in CHECKS[options.suite]:
-            raise UserError(f"unknown check {check!r}; choose from {', '.join(CHECKS[options.suite])}; {again}")
+            raise UserError(f"unknown check {check!r}; choose from {', '.join(CHECKS[options.suite])}; {hint}")
     for name in options.dtype_names:
         if not isinstance(getattr(torch, name, None), torch.dtype):
-            raise UserError(f"unknown dtype {name!r}; choose from {', '.join(DTYPES)}, float16, ...; {again}")
+            raise UserError(f"unknown dtype {name!r}; choose from {', '.join(DTYPES)}, float16, ...; {hint}")
     index, count = options.shard
     if not 0 <= index < count:
-        there = f"0/{count} to {count - 1}/{count}" if count else "I/N with N of at least 1, such as 0/4"
-        raise UserError(f"shard {index}/{count}: choose {there}; {again}")
+        valid = f"0/{count} to {count - 1}/{count}" if count else "I/N with N of at least 1, such as 0/4"
+        raise UserError(f"shard {index}/{count}: choose {valid}; {hint}")
     return options

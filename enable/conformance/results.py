@@ -80,10 +80,10 @@ def begin(path: Path, options: SuiteOptions, resume: bool) -> set[str]:
 def _mend(path: Path) -> None:
     """Drop a torn last line."""
     data = path.read_bytes()
-    whole = data[: data.rfind(b"\n") + 1]
-    if whole != data:
+    complete = data[: data.rfind(b"\n") + 1]
+    if complete != data:
         temporary = path.with_suffix(".new")
-        temporary.write_bytes(whole)
+        temporary.write_bytes(complete)
         os.replace(temporary, path)
 
 
@@ -101,10 +101,10 @@ def read(path: Path) -> tuple[dict[str, Any], list[Line]]:
     first, *rest = path.read_bytes().decode(errors="replace").split("\n")
     try:
         head: dict[str, Any] = json.loads(first)
-        known = head["format"] == FORMAT
+        is_results_file = head["format"] == FORMAT
     except (ValueError, KeyError, TypeError):
-        known = False
-    if not known:
+        is_results_file = False
+    if not is_results_file:
         raise UserError(f"{path}: not a file of conformance results; remove it, or name another --workspace")
     if head["version"] != VERSION:
         raise UserError(f"{path}: version {head['version']}, this is version {VERSION}; run the suite again")
@@ -188,9 +188,9 @@ def report(paths: Iterable[Path], known: Iterable[Exemption]) -> SuiteReport:
 
 def _row(check: str, counts: Counter[str], excused: list[dict[str, Any]]) -> dict[str, Any]:
     """Return a check's table row."""
-    known = sum(failure["check"] == check for failure in excused)
+    exempted = sum(failure["check"] == check for failure in excused)
     row: dict[str, Any] = {"check": check, "samples": counts["samples"], "passed": counts["passed"]}
-    row |= {"as native": counts["native"], "failing": counts["failed"] - known, "known": known}
+    row |= {"as native": counts["native"], "failing": counts["failed"] - exempted, "known": exempted}
     return row | {"served": counts["served"]}
 
 

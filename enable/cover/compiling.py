@@ -63,8 +63,8 @@ def compile_coverage(session: Session, name: str) -> Compiled:
         stored, matches = read_calls(trace), match_overloads(trace, session.library)
         verdicts = judge_cases(stored.cases, matches, session.judge, start, off=frozenset({RUN}))
     rows = rows_of(trace, stored, matches, verdicts, Standings())  # verdicts from runs do not apply here
-    found = Coverage(model, str(trace.path), platform.name, rows, frozenset())
-    return Compiled(found, tuple(f"{t.backend}:{t.arch}" for t in platform.targets))
+    coverage = Coverage(model, str(trace.path), platform.name, rows, frozenset())
+    return Compiled(coverage, tuple(f"{t.backend}:{t.arch}" for t in platform.targets))
 
 
 def compile_tables(compiled: Compiled) -> str:

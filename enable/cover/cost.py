@@ -64,11 +64,11 @@ def uses(trace: Trace) -> dict[str, Use]:
     uses_by_overload: dict[str, Use] = {}
     for overload in {s.overload for s in trace.asked}:
         signatures = [s for s in trace.asked if s.overload == overload]
-        known = sum(s.calls for s in signatures if s.key in cost_by_signature)
+        priced_calls = sum(s.calls for s in signatures if s.key in cost_by_signature)
         cost = sum((cost_by_signature[s.key].times(s.calls) for s in signatures if s.key in cost_by_signature), Cost())
         calls = sum(s.calls for s in signatures)
-        whole = cost.times(calls / known) if known else Cost(seconds=LAUNCH).times(calls)
-        uses_by_overload[overload] = Use(whole, modules[overload])
+        total = cost.times(calls / priced_calls) if priced_calls else Cost(seconds=LAUNCH).times(calls)
+        uses_by_overload[overload] = Use(total, modules[overload])
     return uses_by_overload
 
 

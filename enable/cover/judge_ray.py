@@ -49,8 +49,8 @@ class RayJudge(Judge):
         bench = ray.remote(_Bench).options(num_cpus=1, num_gpus=gpus, max_restarts=RETRIES, max_task_retries=RETRIES)
         self._benches: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._all = [bench.remote(platform, sandbox, self.sandbox) for _ in range(workers)]
-        for each in self._all:
-            self._benches.put(each)
+        for actor in self._all:
+            self._benches.put(actor)
 
     def judge(
         self, jobs: Iterable[Job], on_verdict: Callable[[Job, Verdict], None] = lambda job, verdict: None
@@ -77,8 +77,10 @@ class RayJudge(Judge):
         except self._ray.exceptions.RayActorError as error:
             if self._closed:
                 raise JudgeClosed("the judge was closed while a case was judged") from error
-            told = " ".join(str(error).split())[:200]
-            raise UserError(f"a Ray worker was lost {RETRIES + 1} times ({told}); verdicts so far are kept") from error
+            message = " ".join(str(error).split())[:200]
+            raise UserError(
+                f"a Ray worker was lost {RETRIES + 1} times ({message}); verdicts so far are kept"
+            ) from error
         finally:
             self._benches.put(bench)
 

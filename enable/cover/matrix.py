@@ -153,8 +153,8 @@ def matrix_tables(found: Matrix, session: Session, missing: bool) -> str:
     lines.append(f"together on {platform}: {totals['covered']} of {totals['compute']} overloads{share(totals)}")
     first = next((need for need in found.missing if is_known(need.overload)), None)
     if first is not None:
-        again = next((first.rows[name].again for name in first.lacking if first.rows[name].again), "")
-        lines += [f"  to see what fails  {again}"] if again else []
+        failure_command = next((first.rows[name].again for name in first.lacking if first.rows[name].again), "")
+        lines += [f"  to see what fails  {failure_command}"] if failure_command else []
         next_ = session.refining(first.lacking[0], "--op", first.overload, overloads=[first.overload])
         lines.append(f"  next               {next_}")
     return "\n".join(lines)

@@ -59,7 +59,7 @@ def record(workspace: Workspace, base: Path | None, file: Path) -> int:
     Raises:
         UserError: The file is not a results file.
     """
-    known = read_results(file) if file.exists() else {}
+    results = read_results(file) if file.exists() else {}
     library, recorded = workspace.library(base), 0
     for row in operators(workspace, base):
         match = library.match(row["overload"])
@@ -67,9 +67,9 @@ def record(workspace: Workspace, base: Path | None, file: Path) -> int:
         for name in platforms.names():
             if row[name]["judged"]:
                 figures = {"sources": sources(match), **row[name]}
-                known.setdefault(row["overload"], {})[name] = figures
+                results.setdefault(row["overload"], {})[name] = figures
                 recorded += 1
-    lines = [f"  {json.dumps(o)}: {json.dumps(known[o], sort_keys=True)}" for o in sorted(known)]
+    lines = [f"  {json.dumps(o)}: {json.dumps(results[o], sort_keys=True)}" for o in sorted(results)]
     write_durably(file, [("{\n" + ",\n".join(lines) + "\n}\n").encode()])
     return recorded
 
@@ -81,14 +81,14 @@ def with_results(
 
     `stale` marks results of other kernel versions.
     """
-    known, library = read_results(file), workspace.library(base)
+    results, library = read_results(file), workspace.library(base)
     completed = []
     for row in rows:
         match = library.match(row["overload"])
         assert match is not None
         from_file = {
             name: {**figures, "stale": figures["sources"] != sources(match)}
-            for name, figures in known.get(row["overload"], {}).items()
+            for name, figures in results.get(row["overload"], {}).items()
             if name in row and not row[name]["judged"]
         }
         completed.append({**row, **from_file})
@@ -133,7 +133,7 @@ def _cell(known: dict[str, Any]) -> str:
     """Return a platform's cell."""
     if not known["judged"]:
         return "-"
-    few = " (few)" if is_few(known["independent"]) else ""
+    few_note = " (few)" if is_few(known["independent"]) else ""
     stale = ", of an earlier kernel" if known.get("stale") else ""
     tried = f", {UNTRIED}" if known.get("untried") else ""
-    return f"{known['passed']} of {known['judged']}{few}{stale}{tried}"
+    return f"{known['passed']} of {known['judged']}{few_note}{stale}{tried}"

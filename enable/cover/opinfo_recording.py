@@ -29,14 +29,14 @@ def capture_opinfo(
     for dtype in dtypes:
         if dtype not in DTYPES:
             raise UserError(f"--dtype {dtype!r} is not one of {', '.join(DTYPES)}")
-    place = Workspace(workspace)
-    path = place.trace_path(str(path)) if in_workspace else path
+    home = Workspace(workspace)
+    path = home.trace_path(str(path)) if in_workspace else path
     request = SampleRequest(os.fspath(path), tuple(sorted(set(operators))), tuple(dtypes) or DTYPES, all_, force)
     began = time.monotonic()
     recorded = False if force else _is_there(path, request)
     if not recorded:
         if in_workspace:
-            place.create()
+            home.create()
         _record(request)
     return {**summary(path), "seconds": round(time.monotonic() - began, 1), "recorded_before": recorded}
 
@@ -45,13 +45,13 @@ def _record(request: SampleRequest) -> None:
     """Record the samples, with progress by operator."""
     operators = list(request.operators) or names()
     with doing("capture opinfo", len(operators)) as work:
-        seen: set[str] = set()
+        started: set[str] = set()
 
         def began(operator: str) -> None:
-            if operator not in seen and not operator.startswith("error "):
-                if seen:
+            if operator not in started and not operator.startswith("error "):
+                if started:
                     work.step()
-                seen.add(operator)
+                started.add(operator)
                 work.note = operator
 
         record_apart(request, began)

@@ -92,8 +92,8 @@ def _compiled(platform: Platform, target: Target) -> CheckStep:
 
 def _executed(platform: Platform) -> CheckStep:
     """Check that a kernel runs and computes the right result."""
-    where = f"on the {platform.device} device" if platform.device else "by Triton's interpreter on host memory"
-    return _tried("execution", platform, frozenset(), f"compiles, runs {where} and gives what ATen does")
+    location = f"on the {platform.device} device" if platform.device else "by Triton's interpreter on host memory"
+    return _tried("execution", platform, frozenset(), f"compiles, runs {location} and gives what ATen does")
 
 
 def _tried(name: str, platform: Platform, off: frozenset[str], done: str) -> CheckStep:
@@ -145,5 +145,5 @@ def lines(found: PlatformCheck, workspace: Workspace) -> str:
 
 def listed() -> list[dict[str, str]]:
     """Return the toolkit's platforms."""
-    known = [platforms.load(name) for name in platforms.names()]
-    return [{"platform": p.name, "what": p.description, "dialect": p.lint} for p in known]
+    loaded = [platforms.load(name) for name in platforms.names()]
+    return [{"platform": p.name, "what": p.description, "dialect": p.lint} for p in loaded]

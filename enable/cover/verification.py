@@ -64,8 +64,8 @@ def check_request(sources: Sequence[str], off: Sequence[str]) -> None:
             raise UserError(f"unknown cases {source!r}; choose from {', '.join(SOURCES)}, trace:NAME")
     for layer in off:
         if layer not in OPTIONAL:
-            what = "cannot be left out" if layer in LAYERS else "is not a layer"
-            raise UserError(f"{layer!r} {what}; choose from {', '.join(OPTIONAL)}")
+            problem = "cannot be left out" if layer in LAYERS else "is not a layer"
+            raise UserError(f"{layer!r} {problem}; choose from {', '.join(OPTIONAL)}")
 
 
 def verify_candidate(candidate: Candidate, request: VerifyRequest, judge: Judge, workspace: Workspace) -> TrialResult:
@@ -92,8 +92,8 @@ class Counting(Watcher):
 
     def stage(self, name: str, cases: int) -> None:
         """Start counting the stage's cases."""
-        what = f"verify {self._name}" if name == RECORDED else f"verify {self._name}: {name}"
-        self._work.count(what, cases, "starting children")
+        title = f"verify {self._name}" if name == RECORDED else f"verify {self._name}: {name}"
+        self._work.count(title, cases, "starting children")
 
     def verdict(self, overload: str) -> None:
         """Count one case."""

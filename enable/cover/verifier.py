@@ -61,13 +61,13 @@ class Verifier:
         """
         self._workspace = Workspace(workspace)
         self._base = library
-        known = platforms.load(platform)
-        chosen, of_platform = load_profile(profile or ANY_FILE), load_profile(known.lint)
+        loaded_platform = platforms.load(platform)
+        chosen, of_platform = load_profile(profile or ANY_FILE), load_profile(loaded_platform.lint)
         self._profile = (chosen if chosen.blocks else chosen.of_platform(of_platform)).with_blocks(BLOCKS)
         self._contract_profile = self._profile if profile else of_platform.with_blocks(BLOCKS)
         if sanitize:
-            check_sanitizer(known)
-        self._platform = replace(known, alignment=max(known.alignment, self._profile.alignment))
+            check_sanitizer(loaded_platform)
+        self._platform = replace(loaded_platform, alignment=max(loaded_platform.alignment, self._profile.alignment))
         self._sandbox = sandbox
         self._stack = ExitStack()
 
@@ -224,10 +224,10 @@ class Table:
         """Return the honest files that do not pass and the bad ones that were not rejected."""
         pairs = []
         for family, findings in self.rows.items():
-            for found in findings:
-                passed = found.outcome is Outcome.PASS
-                if passed != (family == "honest") or found.outcome is Outcome.SKIPPED:
-                    pairs.append((family, found))
+            for result in findings:
+                passed = result.outcome is Outcome.PASS
+                if passed != (family == "honest") or result.outcome is Outcome.SKIPPED:
+                    pairs.append((family, result))
         return pairs
 
     def as_json(self) -> dict[str, Any]:

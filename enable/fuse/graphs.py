@@ -100,8 +100,8 @@ def _size(n: int | torch.SymInt) -> int:
     """Return a constant size, or the example's size if it is never 1; otherwise 0."""
     if isinstance(n, int):
         return n
-    known = getattr(n.node, "shape_env", None)  # nested tensors have none
-    never_1 = known is not None and known.bound_sympy(n.node.expr).lower > 1
+    shape_env = getattr(n.node, "shape_env", None)  # nested tensors have none
+    never_1 = shape_env is not None and shape_env.bound_sympy(n.node.expr).lower > 1
     return int(n.node.hint) if never_1 and n.node.hint is not None else 0
 
 

@@ -88,16 +88,16 @@ def _composed(source: str, name: str, model: Any, inputs: list[Any]) -> dict[str
     from generate.subgraphs.standalone import StandaloneForward
 
     state = {**dict(model.named_parameters()), **dict(model.named_buffers())}
-    places = [i for i, x in enumerate(inputs) if isinstance(x, torch.Tensor)]
+    positions = [i for i, x in enumerate(inputs) if isinstance(x, torch.Tensor)]
 
     def forward(held: dict[str, Any], tensors: list[Any]) -> Any:
         given = list(inputs)
-        for place, tensor in zip(places, tensors, strict=True):
+        for place, tensor in zip(positions, tensors, strict=True):
             given[place] = tensor
         return torch.func.functional_call(model, held, tuple(given))
 
     with torch.no_grad():
-        tensors = [inputs[i] for i in places]
+        tensors = [inputs[i] for i in positions]
         trace = make_fx(forward, tracing_mode="fake")
         module = _author(lambda: trace(state, tensors), "its forward cannot be traced")
     example_values = [node.meta["val"] for node in module.graph.nodes if node.meta.get("val") is not None]
@@ -119,7 +119,7 @@ def _composed(source: str, name: str, model: Any, inputs: list[Any]) -> dict[str
         replace_calls(module, graph, chosen)
     written = StandaloneForward(library)
     placeholders = [n.name for n in module.graph.nodes if n.op == "placeholder"]
-    sources = [*(_held(model, key) for key in state), *(f"inputs[{i}]" for i in places)]
+    sources = [*(_held(model, key) for key in state), *(f"inputs[{i}]" for i in positions)]
     try:
         written.write(module, dict(zip(placeholders, sources, strict=True)), fused)
     except Uncomposable as error:

@@ -40,7 +40,7 @@ def fuse(workspace: Workspace, model: str, operator: str | None = None, library:
     """
     trace = workspace.open_trace(model)
     flow = trace.dataflow
-    known = workspace.fusions()
+    saved_fusions = workspace.fusions()
     if operator is not None:
         _check_operator(flow, model, operator)
     all_occurrences = _found(flow, library or workspace.library(None))
@@ -49,15 +49,15 @@ def fuse(workspace: Workspace, model: str, operator: str | None = None, library:
         raise UserError(_none_found(workspace, flow, model, operator))
     name = _name(workspace, trace, model)
     fusions = [
-        replace(fusion, uses=(*fusion.uses, *(u for u in _uses_elsewhere(known, fusion, name))))
+        replace(fusion, uses=(*fusion.uses, *(u for u in _uses_elsewhere(saved_fusions, fusion, name))))
         for fusion in _fusions(flow, occurrences, name)
     ]
     _check_contents(trace, fusions, name, model)
     for fusion in fusions:
         fusion.subgraph.define()
         fusion.save(workspace.fused)
-    for overload in set() if operator else known.keys() - {fusion.overload for fusion in fusions}:
-        _forget(workspace, known[overload], name)
+    for overload in set() if operator else saved_fusions.keys() - {fusion.overload for fusion in fusions}:
+        _forget(workspace, saved_fusions[overload], name)
     return sorted(fusions, key=lambda fusion: (-seconds(fusion), fusion.overload))
 
 
@@ -67,8 +67,8 @@ def _found(flow: Dataflow, library: Library) -> list[Occurrence]:
     serviceable: list[Occurrence] = []
     served: dict[str, bool] = {}
     for kinds in PASSES:
-        known = {occurrence.calls for occurrence in occurrences}
-        candidates = [occurrence for occurrence in find(flow, kinds, serviceable) if occurrence.calls not in known]
+        seen_calls = {occurrence.calls for occurrence in occurrences}
+        candidates = [occurrence for occurrence in find(flow, kinds, serviceable) if occurrence.calls not in seen_calls]
         occurrences += candidates
         for occurrence in candidates:
             name = occurrence.subgraph.overload
@@ -127,8 +127,8 @@ def _none_found(workspace: Workspace, flow: Dataflow, model: str, operator: str 
 
 def _name(workspace: Workspace, trace: Trace, model: str) -> str:
     """Return a name or path by which the trace can be opened from anywhere."""
-    known = {workspace.trace_path(name).resolve(): name for name in workspace.trace_names()}
-    return known.get(trace.path.resolve(), str(trace.path.resolve()))
+    names_by_path = {workspace.trace_path(name).resolve(): name for name in workspace.trace_names()}
+    return names_by_path.get(trace.path.resolve(), str(trace.path.resolve()))
 
 
 def _fusions(flow: Dataflow, occurrences: list[Occurrence], trace: str) -> list[Fusion]:
@@ -145,13 +145,13 @@ def _fusions(flow: Dataflow, occurrences: list[Occurrence], trace: str) -> list[
 
 def _use(flow: Dataflow, occurrence: Occurrence, trace: str) -> RecordedUse | None:
     """Return the recorded use, or None if an input is in no stored call."""
-    places: dict[int, tuple[int, int]] = {}
+    sources: dict[int, tuple[int, int]] = {}
     for i in occurrence.calls:
         call = flow.calls[i]
         for k, value in enumerate(call.reads if call.stored is not None else ()):
             assert call.stored is not None
-            places.setdefault(value, (call.stored, k))
-    if any(value not in places for value in occurrence.inputs):
+            sources.setdefault(value, (call.stored, k))
+    if any(value not in sources for value in occurrence.inputs):
         return None
     first = flow.calls[occurrence.calls[0]]
     return RecordedUse(
@@ -159,7 +159,7 @@ def _use(flow: Dataflow, occurrence: Occurrence, trace: str) -> RecordedUse | No
         phase=first.phase,
         module=first.module,
         calls=occurrence.calls,
-        inputs=tuple(places[value] for value in occurrence.inputs),
+        inputs=tuple(sources[value] for value in occurrence.inputs),
         shapes=tuple(flow.values[value].shape for value in occurrence.inputs),
         outputs=occurrence.outputs,
         nbytes=occurrence.nbytes,

@@ -77,8 +77,10 @@ def of_platform(session: Session, traces: Sequence[str]) -> OfPlatform:
     standings, accuracies = session.judge.standings(), session.judge.accuracies()
     for overload, rows in sorted(result.rows.items()):
         match = session.library.match(overload) if is_known(overload) else None
-        which = (match.kernels, overload) if match else ((), overload)
-        result.overloads.append(_overload(overload, rows, result, standings[which], accuracies.get(which)))
+        standing_key = (match.kernels, overload) if match else ((), overload)
+        result.overloads.append(
+            _overload(overload, rows, result, standings[standing_key], accuracies.get(standing_key))
+        )
     result.missing = _missing(session, result)
     return result
 
@@ -111,13 +113,13 @@ def _overload(
     overload: str, rows: Mapping[str, Row], found: OfPlatform, standing: Standing, accuracy: float | None
 ) -> dict[str, Any]:
     """Return an overload's table row: the worst state over all traces, and the kernel's verdicts."""
-    known = {name: row for name, row in rows.items() if (name, overload) not in found.not_run}
-    worst = min((known or rows).values(), key=lambda row: row.covered)
+    judged_rows = {name: row for name, row in rows.items() if (name, overload) not in found.not_run}
+    worst = min((judged_rows or rows).values(), key=lambda row: row.covered)
     failed = standing.failed.get(worst.failing) if worst.failing else None
     return {
         "overload": overload,
         "platform": found.name,
-        "state": worst.state if known else _NOT_RUN,
+        "state": worst.state if judged_rows else _NOT_RUN,
         "verdict": worst.verdict,
         "layer": failed.layer if failed else "",
         "detail": worst.detail,
@@ -130,7 +132,7 @@ def _overload(
         "calls": sum(row.calls for row in rows.values()),
         "seconds": sum(use.cost.seconds for use in found.uses[overload].values()),
         "dtypes": dtypes_of(standing),
-        "models": {name: row.state if name in known else _NOT_RUN for name, row in rows.items()},
+        "models": {name: row.state if name in judged_rows else _NOT_RUN for name, row in rows.items()},
     }
 
 
@@ -145,8 +147,8 @@ def _missing(session: Session, found: OfPlatform) -> list[dict[str, Any]]:
     """Return the overloads that some trace lacks; those missing in most traces first, then by estimated time."""
     needs = []
     for overload, of_traces in found.rows.items():
-        known = {name: row for name, row in of_traces.items() if (name, overload) not in found.not_run}
-        needs.append(Need(overload, known, {name: found.uses[overload][name] for name in known}))
+        judged_rows = {name: row for name, row in of_traces.items() if (name, overload) not in found.not_run}
+        needs.append(Need(overload, judged_rows, {name: found.uses[overload][name] for name in judged_rows}))
     total_seconds = sum(need.cost.seconds for need in needs)
     rows = []
     for need in sorted(needs, key=lambda need: need.worth("models"), reverse=True):

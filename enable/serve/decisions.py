@@ -110,14 +110,14 @@ class Decisions:
             _ASKING.now = False
 
     def _made(self, op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Decision:
-        entry, seen = self._entry_of(name_of(op)), Seen(self._device, op, args, kwargs)
-        reason = _reason(entry, seen) or self._refused(op, args, kwargs)
+        entry, facts = self._entry_of(name_of(op)), Seen(self._device, op, args, kwargs)
+        reason = _reason(entry, facts) or self._refused(op, args, kwargs)
         judged = None if reason or entry is None else entry.judged
         news = judged.news(kind_of(bind(op, args, kwargs))) if judged else ""
         reason = reason or (UNJUDGED.format(news) if news and self._only_judged else "")
         entry = None if reason else entry
-        undrawn = self._undrawn(entry, frozenset(seen.dtypes)) if entry else ""
-        return Decision(op, entry, reason, seen.index, undrawn, [], news)
+        undrawn = self._undrawn(entry, frozenset(facts.dtypes)) if entry else ""
+        return Decision(op, entry, reason, facts.index, undrawn, [], news)
 
     def _refused(self, op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
         """Return why ATen refuses all calls with this key; empty if it accepts them or is asked about each call."""

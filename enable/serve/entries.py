@@ -71,8 +71,8 @@ class Entry:
         """Return why the entry does not serve calls with these floating dtypes (or SPARSE); empty if it does."""
         if SPARSE in dtypes - self.listed:
             return f"{LISTS} LAYOUTS do not list {SPARSE}"
-        wanted = dtypes if dtypes - {SPARSE} else dtypes | {NO_FLOATS}
-        unlisted, unverified = sorted(dtypes - self.listed), sorted(wanted - self.verified)
+        required = dtypes if dtypes - {SPARSE} else dtypes | {NO_FLOATS}
+        unlisted, unverified = sorted(dtypes - self.listed), sorted(required - self.verified)
         if unlisted:
             return f"{LISTS} DTYPES do not list {', '.join(unlisted)}"
         failed = next((dtype for dtype in unverified if dtype in self.failures), None)

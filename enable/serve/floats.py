@@ -162,8 +162,8 @@ def _lose(value: Any) -> None:
     if type(value) is Number:
         value.lose()
     elif type(value) in (list, tuple):
-        for each in value:
-            _lose(each)
+        for item in value:
+            _lose(item)
 
 
 _NOTING_MATH = _NotingMath("math")
@@ -265,17 +265,19 @@ def general(one: Watched, other: Watched) -> General | None:
             groups.setdefault((type(pair[0]), *pair), []).append(i)
     if (one.notes.lost | other.notes.lost) & {i for group in groups.values() for i in group}:
         return None
-    places = {kind: group[0] - len(one.floats) for kind, group in groups.items()}
+    group_numbers = {kind: group[0] - len(one.floats) for kind, group in groups.items()}
     try:
-        launches = [_merged(*pair, places) for pair in zip(one.shortcut.launches, other.shortcut.launches, strict=True)]
+        launches = [
+            _merged(*pair, group_numbers) for pair in zip(one.shortcut.launches, other.shortcut.launches, strict=True)
+        ]
     except (_Unlike, ValueError):
         return None
-    whole = replace(one.shortcut, launches=other.shortcut.launches)
-    if whole != other.shortcut:
+    skeleton = replace(one.shortcut, launches=other.shortcut.launches)
+    if skeleton != other.shortcut:
         return None
-    asked = tuple(dict.fromkeys((*one.notes.asked, *other.notes.asked)))
+    comparisons = tuple(dict.fromkeys((*one.notes.asked, *other.notes.asked)))
     candidate = General(
-        replace(whole, launches=tuple(launches)), tuple(map(tuple, groups.values())), tuple(fixed), asked
+        replace(skeleton, launches=tuple(launches)), tuple(map(tuple, groups.values())), tuple(fixed), comparisons
     )
     return candidate if candidate.fits(one.floats) and candidate.fits(other.floats) else None
 

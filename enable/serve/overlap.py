@@ -46,8 +46,8 @@ class Footprint:
         end = end_written = 0  # ends of the preceding spans, which are sorted by their first byte
         previous = (-1, -1)
         for pointer, alike, is_read, stop in spans:
-            again = self.pointwise and is_read and previous == (pointer, alike)
-            if not again and (pointer < end_written or (not is_read and pointer < end)):
+            is_same_tensor = self.pointwise and is_read and previous == (pointer, alike)
+            if not is_same_tensor and (pointer < end_written or (not is_read and pointer < end)):
                 return True
             end, previous = max(end, stop), (pointer, alike)
             end_written = end_written if is_read else max(end_written, stop)
@@ -65,9 +65,9 @@ def footprint_of(
             tensors.append(t)
             is_written.append(name in written(op))
     first: dict[Any, int] = {}
-    alike = tuple([first.setdefault((t.shape, t.stride(), t.dtype), i) for i, t in enumerate(tensors)])
+    layouts = tuple([first.setdefault((t.shape, t.stride(), t.dtype), i) for i, t in enumerate(tensors)])
     spans = tuple(map(_span, tensors))
-    return tensors, Footprint(spans, tuple(is_written), alike, torch.Tag.pointwise in op.tags)
+    return tensors, Footprint(spans, tuple(is_written), layouts, torch.Tag.pointwise in op.tags)
 
 
 def overlaps(op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:

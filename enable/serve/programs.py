@@ -46,12 +46,14 @@ def program(module: ModuleType, shortcut: Shortcut, returns: Sequence[str], of_a
     used_tensors = [{place[0] for _, _, place in one if place and place[0] >= 0} for one in parameters]
     returned = {number for part in answer for number in _numbers(part)}
     first = len(shortcut.aligned)
-    made = [(*m, *_lifetime(first + i, used_tensors, first + i in returned)) for i, m in enumerate(shortcut.made)]
+    allocations = [
+        (*m, *_lifetime(first + i, used_tensors, first + i in returned)) for i, m in enumerate(shortcut.made)
+    ]
     compiled = [_launch(module, launch, own) for launch, own in zip(launches, parameters, strict=True)]
     fits = (of_all.alike, of_all.fixed, list(map(tuple, of_all.asked)), of_all.seed) if of_all else None
     hooks = [hook.calls for hook in shortcut.hooks]
     footprint = astuple(shortcut.footprint) if shortcut.footprint else None
-    return module.Program(shortcut.aligned, made, compiled, answer, hooks, fits, shortcut.apart, footprint)
+    return module.Program(shortcut.aligned, allocations, compiled, answer, hooks, fits, shortcut.apart, footprint)
 
 
 def _part(value: Any, kind: str) -> Part:

@@ -137,8 +137,8 @@ def under_dispatcher(
     """
     if not hasattr(torch.library, "get_kernel"):
         raise UserError(f"registration needs torch 2.10 or newer, this is {torch.__version__}; update it")
-    again = partial(_put, server, device, overloads)
-    return Registration(device, server, left_out, again(), again=again)
+    put = partial(_put, server, device, overloads)
+    return Registration(device, server, left_out, put(), again=put)
 
 
 def _put(server: Server, device: str, overloads: Collection[str]) -> Callable[[], None]:

@@ -137,8 +137,8 @@ class Shortcut:
         for hook in self.hooks:
             if hook.calls:
                 return MISS  # a profiler expects the launch arguments
-        made = [self.empty(*properties) for properties in self.made]
-        pointers += [t.data_ptr() for t in made]
+        allocated = [self.empty(*properties) for properties in self.made]
+        pointers += [t.data_ptr() for t in allocated]
         pointers += floats
         stream = _streams()(index)
         for launch in self.launches:
@@ -149,7 +149,7 @@ class Shortcut:
             for i, places in launch.tuples:
                 arguments[i] = _filled(arguments[i], places, pointers)
             launch.run(*arguments)
-        return _result(self.result, tensors, made)
+        return _result(self.result, tensors, allocated)
 
 
 def _filled(values: tuple[Any, ...], places: list[Any], pointers: list[Any]) -> tuple[Any, ...]:

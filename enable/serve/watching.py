@@ -76,12 +76,12 @@ class _Follower:
     def shortcut(self, noted: Sequence[tuple[Any, tuple[Any, ...]]], result: Any) -> Shortcut:
         """Return the shortcut. Raise _Unclear if the run does not determine one."""
         aligned = [t.data_ptr() % ALIGNMENT == 0 for t in self._given]
-        wanted = self._wanted(result)
+        result_form = self._wanted(result)
         launches = tuple(self._launch(kernel, arguments) for kernel, arguments in noted)
-        returned = list(_numbers(wanted))
+        returned = list(_numbers(result_form))
         if len(returned) > len(set(returned)) and not self._many:
             raise _Unclear
-        made = tuple(self._allocation(t, i, i in returned) for i, t in enumerate(self._made, len(self._given)))
+        allocations = tuple(self._allocation(t, i, i in returned) for i, t in enumerate(self._made, len(self._given)))
         hooks = [arguments[place] for _, arguments in noted for place in HOOKS if arguments[place] is not None]
         if not all(hasattr(hook, "calls") for hook in hooks):
             raise _Unclear
@@ -90,7 +90,7 @@ class _Follower:
             raise _Unclear
         empty = allocator(devices.pop().type if devices else "cpu")
         unlike = tuple({id(hook): hook for hook in hooks}.values())
-        return Shortcut(aligned, unlike, made, empty, launches, wanted, self._apart())
+        return Shortcut(aligned, unlike, allocations, empty, launches, result_form, self._apart())
 
     def _apart(self) -> tuple[tuple[int, int, int], ...]:
         """Return pairs of given tensors that share a storage: the first, another, and the bytes between them."""
@@ -119,8 +119,8 @@ class _Follower:
         if isinstance(value, tuple):
             element_places = [(i, self._place(item)) for i, item in enumerate(value)]
             return [(i, place) for i, place in element_places if place is not None] or None
-        known = isinstance(value, int | float | str | torch.dtype | None)
-        if not known and not type(value).__module__.startswith(_TRITON):
+        is_plain = isinstance(value, int | float | str | torch.dtype | None)
+        if not is_plain and not type(value).__module__.startswith(_TRITON):
             raise _Unclear
         return None
 

@@ -158,10 +158,10 @@ class Kernels:
     def __init__(self, told: list[dict[str, Any]], directory: Path) -> None:
         self._told = told
         self._wrappers = []
-        for number, one in enumerate(told):
+        for number, overloads in enumerate(told):
             home = directory / str(number)
             home.mkdir()
-            self._wrappers.append({name: self._loaded(number, name, how, home) for name, how in one.items()})
+            self._wrappers.append({name: self._loaded(number, name, how, home) for name, how in overloads.items()})
 
     def _loaded(self, number: int, name: str, how: dict[str, Any], home: Path) -> dict[str, Any]:
         """Load a kernel's wrappers for one overload; its files become separate modules."""
@@ -197,8 +197,8 @@ def timed(
                 run()
             facts.append(list(launches))
         repeated = kernels.calls(shape["overload"], packed, request["place"])[0]
-        *taken, second = clock.rounds([*calls, repeated], request["rounds"])
-        for k, microseconds in enumerate(taken):
+        *times_by_kernel, second = clock.rounds([*calls, repeated], request["rounds"])
+        for k, microseconds in enumerate(times_by_kernel):
             times[k][shape["name"]] = {"gpu": microseconds, "host": clock.host(calls[k]), "launches": facts[k]}
         second_times[shape["name"]] = {"gpu": second, "host": 0.0, "launches": []}
         del calls, repeated

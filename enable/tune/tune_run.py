@@ -24,12 +24,12 @@ NVIDIA, COMPILED_FOR = "cuda", "sm_90"  # the target for which kernels are compi
 def tune(workspace: Workspace, base: Path | None, platform: str, choice: TuneChoice) -> Tuned:
     """Tune one kernel. Raise UserError for problems that the user must fix first."""
     workspace.open_trace(choice.trace)
-    kept = workspace.root / "tune" / f"{slug(choice.overload)}.times.jsonl"
+    times_path = workspace.root / "tune" / f"{slug(choice.overload)}.times.jsonl"
     with Session(workspace, base, platform) as session:
         resolve(choice.overload)
         if choice.model and choice.skills:
             SkillStore(workspace.root / SKILLS)  # report an unreadable store before anything is judged
-        with timer_for(session.platform, choice.times, kept) as timer:
+        with timer_for(session.platform, choice.times, times_path) as timer:
             tuned = TunedOperator(session, choice)
             try:
                 return searched(tuned, timer) if choice.model else chosen(tuned, timer)
