@@ -87,7 +87,7 @@ def _library() -> str:
 
 
 def _native(workspace: Path) -> str:
-    """Describe if kernels are launched on a GPU without Python; a missing native module is no failure."""
+    """Return the state of native launches on a GPU; a missing native module is no failure."""
     from enable.serve.native import state
     from enable.workspace import Workspace
 

@@ -124,7 +124,10 @@ reset = _teller.reset
 
 @contextmanager
 def doing(what: str, total: int | None = None) -> Iterator[Progress]:
-    """Show progress of the work inside the block. In other threads than the main one nothing is shown."""
+    """Show progress of the work inside the block.
+
+    In other threads than the main one nothing is shown, because the main thread shows the work in which they take part.
+    """
     work = Progress(what, total)
     if threading.current_thread() is not threading.main_thread():
         yield work

@@ -28,7 +28,7 @@ def askable(provider: Provider, overloads: Collection[str], by_hand: str) -> Col
     `by_hand` is the command for answers that the user writes.
 
     Raises:
-        UserError: There is no such operator.
+        UserError: The provider knows none of the operators.
     """
     if not isinstance(provider, ReplayProvider) or not overloads:
         return overloads

@@ -29,7 +29,10 @@ class Need:
 
     @property
     def covered(self) -> bool:
-        """Return True if every model that calls it is covered; an uncovered CPU-only overload counts here, too."""
+        """Return True if the overload is covered in every model that calls it.
+
+        This includes CPU-only overloads, which `lacking` ignores.
+        """
         return all(row.covered for row in self.rows.values())
 
     @property

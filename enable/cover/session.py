@@ -26,7 +26,7 @@ from verify.cases.opinfo import tested_overloads
 from verify.judging.judge import Job, Judge
 from verify.outcome import Verdict
 
-LOCAL, RAY = "local", "ray"  # engines
+LOCAL, RAY = "local", "ray"  # engines: the processes in which kernels are judged
 
 
 class Session:

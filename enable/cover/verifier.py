@@ -34,7 +34,7 @@ from verify.outcome import Outcome
 
 
 class Verifier:
-    """A context manager around one judge."""
+    """A context manager around one judge that verifies kernels."""
 
     def __init__(
         self,

@@ -15,7 +15,10 @@ _TIMES = ("aten", "library", "least")
 
 
 def performance(paths: Sequence[Path]) -> list[dict[str, Any]]:
-    """Return one row per call: overload, dtype, shapes, device, and microseconds of ATen, the library and the bound.
+    """Return one row per call with its speed, measured in microseconds.
+
+    A row holds the overload, dtype, shapes, place (GPU, torch and kernel), the times of ATen and of the library, and the
+    lower bound.
 
     Raises:
         UserError: A file was not written by the benchmark.

@@ -265,6 +265,7 @@ def general(one: Watched, other: Watched) -> General | None:
             groups.setdefault((type(pair[0]), *pair), []).append(i)
     if (one.notes.lost | other.notes.lost) & {i for group in groups.values() for i in group}:
         return None
+    # A run appends the floats after all tensors, so negative numbers select them.
     group_numbers = {kind: group[0] - len(one.floats) for kind, group in groups.items()}
     try:
         launches = [

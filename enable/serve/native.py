@@ -79,7 +79,7 @@ def load(directory: Path) -> Native:
 
 
 def state(directory: Path) -> str:
-    """Describe in words if calls on a GPU are launched natively; builds nothing."""
+    """Return the state of the native launcher in words; builds nothing."""
     if reason := _untried() or why_not():
         return f"calls go the way of Python: {reason}"
     return "built" if WAY.place(directory).is_file() else "to be built at the first registration on a GPU"

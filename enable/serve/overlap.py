@@ -42,6 +42,7 @@ class Footprint:
             for pointer, span, is_written, alike in zip(pointers, self.spans, self.written, self.alike, strict=True)
             if span
         ]
+        # Sweep by address. At one address a write sorts before a read of the same tensor, which may then follow it.
         spans.sort()
         end = end_written = 0  # ends of the preceding spans, which are sorted by their first byte
         previous = (-1, -1)
@@ -146,6 +147,8 @@ def _reaches(distance: int, dimensions: list[tuple[int, int, int]]) -> bool:
     """Return True if a sum of stride multiples equals `distance`; each multiple lies in [-second, first]."""
     if not dimensions:
         return distance == 0
+    # The strides are nested, so all smaller ones together reach less than one stride: only the two multiples next to
+    # the distance are candidates.
     (stride, first, second), *smaller = dimensions
     return any(
         -second <= times <= first and _reaches(distance - times * stride, smaller)

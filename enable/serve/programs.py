@@ -14,7 +14,7 @@ from enable.serve.floats import General
 from enable.serve.modules import triton_is
 from enable.serve.shortcuts import ARGUMENTS, FUNCTION, KernelLaunch, Numbered, Shortcut, SparseParts, View
 
-WARP = 32  # lanes
+WARP = 32  # lanes per warp on CUDA
 _OWN = "enable_kernel_"  # module name prefix of kernel files (enable/serve/modules.py)
 
 Parameter: TypeAlias = tuple[str, Any, tuple[int, int] | None]  # type, value, place (enable/serve/shortcuts.py)
@@ -85,7 +85,7 @@ def _numbers(part: Part) -> list[int]:
 def _lifetime(number: int, used: list[set[int]], kept: bool) -> tuple[int, int]:
     """Return the launch before which a tensor is allocated and the launch after which it is freed.
 
-    A returned or unused tensor is freed after launch number len(used), which does not exist, so it is never freed here.
+    A returned or unused tensor gets len(used), which is no launch's number, so it lives until the end of the program.
     """
     uses = [at for at, numbers in enumerate(used) if number in numbers]
     return uses[0] if uses else 0, len(used) if kept or not uses else uses[-1]

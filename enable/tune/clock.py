@@ -36,7 +36,7 @@ from verify.sandbox.wire import WireError, packed_of, receive, send
 FLUSHED = 256 << 20  # bytes; larger than any L2 cache
 COPIED = 1 << 30  # bytes; size of the copy that measures the bandwidth limit
 SQUARE = 8192  # rows and columns of the product that measures the FLOP rate limit
-MOST_FLUSHES = 50  # at most this many per call
+MOST_FLUSHES = 50  # limit of the additional flushes before a call
 WARM = 3
 HOST_ROUNDS = 9
 DRAWN = (0, 0)  # Philox key and counter for kernels that draw random numbers
@@ -54,7 +54,7 @@ class Clock:
         self._told: dict[str, Any] = {}
         self._flushing = 0.0
         (flushes,) = self.rounds([self._flush.zero_], WARM)
-        self._flushing = statistics.median(flushes)  # microseconds
+        self._flushing = statistics.median(flushes)  # microseconds per flush
 
     def rounds(self, calls: list[Call], count: int) -> list[list[float]]:
         """Return the microseconds that each call takes in each of `count` rounds."""
@@ -243,7 +243,7 @@ def main(descriptor: int) -> None:
                     clock = clock or Clock(request["place"], home)
                 kernels = Kernels(request["kernels"], home)
                 answer = timed(clock, request, kernels, shapes) if clock else compiled(request, kernels, shapes)
-            except Exception as error:  # noqa: BLE001 - the edge of a child
+            except Exception as error:  # noqa: BLE001 - any error becomes the child's answer
                 answer = {"error": f"{type(error).__name__}: {str(error).partition(chr(10))[0][:300]}"}
             send(sock, answer)
 

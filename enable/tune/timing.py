@@ -77,7 +77,7 @@ class GpuTimer:
         return profiled(run)
 
     def close(self) -> None:
-        """End the child."""
+        """End the child process, if there is one."""
         if self._child is not None:
             self._child.close()
             self._child = None
