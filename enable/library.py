@@ -268,11 +268,8 @@ class _Executor:
         if reason == NO_KERNEL:
             return sim.missing(op, args, kwargs)
         error: BaseException | None = refusal_on_host(op, args, kwargs)
-        if error is None and reason in (
-            REFUSED,
-            OVERLAP,
-            "",
-        ):  # an empty reason means that the wrapper declined the call
+        # an empty reason means that the wrapper declined the call
+        if error is None and reason in (REFUSED, OVERLAP, ""):
             error = refusal(op, args, kwargs) or self._server.declined
         if isinstance(error, KeyError):  # the wrapper does not know the dtype
             reason = f"its wrapper takes no such arguments: {error!r}"

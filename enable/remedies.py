@@ -30,9 +30,8 @@ def remedy(overload: str, reason: str, recipe: Recipe, workspace: Workspace, bas
         workspace: The workspace.
         base: Directory of the base library, or None for the packaged one.
     """
-    judged = reason.startswith(
-        (f"{NOT_VERIFIED} ", UNJUDGED.format(""))
-    )  # recorded calls were judged, but this call differs from them
+    # recorded calls were judged, but this call differs from them
+    judged = reason.startswith((f"{NOT_VERIFIED} ", UNJUDGED.format("")))
     name = None if judged else next(_calling(workspace, trace_name(recipe.model), overload), None)
     name, steps = (name, []) if name else _recording(recipe, "sim", workspace)
     if reason.startswith(NOT_VERIFIED):

@@ -24,9 +24,8 @@ WIDE = {torch.float16, torch.bfloat16, torch.float32, torch.complex32, torch.com
 BROKEN = re.compile(
     r"illegal memory access|device-side assert|unspecified launch failure|misaligned address|an illegal"
 )
-NO_KERNEL = re.compile(
-    "Could not run 'aten::"
-)  # PyTorch has no kernel on the device, so there is no behavior to preserve
+# PyTorch has no kernel on the device, so there is no behavior to preserve
+NO_KERNEL = re.compile("Could not run 'aten::")
 RESIZED = re.compile("resized|number of elements in the out tensor")
 _NUMBERS = re.compile(r"0x[0-9a-f]+")
 
@@ -283,9 +282,8 @@ def _values(
     exact = reference()
     if not isinstance(exact, torch.Tensor) or exact.shape != native.shape:
         return text
-    exact = (
-        on_host(exact).to(a.dtype).to(dtype)
-    )  # values beyond the dtype's range become infinite, as in both responses
+    # values beyond the dtype's range become infinite, as in both responses
+    exact = on_host(exact).to(a.dtype).to(dtype)
     if not elementwise:  # a sum's error is relative to its largest terms
         finite = exact.abs().where(exact.isfinite(), torch.zeros_like(exact.abs()))
         absolute += relative * float(finite.max())

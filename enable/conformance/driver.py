@@ -140,9 +140,8 @@ class Worker:
             command.append(json.dumps({"item": item, "without": self._without[item]}))
         env = {**os.environ, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"}
         paths = [str(IMPORT_ROOT), *filter(None, env.get("PYTHONPATH", "").split(os.pathsep))]
-        env["PYTHONPATH"] = os.pathsep.join(
-            map(os.path.abspath, paths)
-        )  # absolute paths, because a worker runs in another directory
+        # absolute paths, because a worker runs in another directory
+        env["PYTHONPATH"] = os.pathsep.join(map(os.path.abspath, paths))
         if cache := env.get(CACHE_VARIABLE):
             env[CACHE_VARIABLE] = str(Path(cache).absolute())
         if self._run.options.device == "cpu":

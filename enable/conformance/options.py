@@ -29,10 +29,8 @@ CHECKS = {
     ),
 }
 DTYPES = ("float32", "complex64", "bfloat16", "int64", "bool")
-ELEMENTS = {
-    "cpu": 2_000,
-    "cuda": 100_000,
-}  # limit for a sample's tensors together; small on the CPU, which interprets kernels
+# limit for a sample's tensors together; small on the CPU, which interprets kernels
+ELEMENTS = {"cpu": 2_000, "cuda": 100_000}
 
 
 @dataclass(frozen=True)

@@ -331,9 +331,8 @@ class Users:
         """Read the trace's manifest. Raise TraceError if it is damaged."""
         self._of_step = _groups(trace)[1] if is_opinfo(trace) else None
         self.operators: dict[str, set[str]] = defaultdict(set)  # operator -> overloads
-        self._calls: dict[str, Counter[tuple[str, str]]] = defaultdict(
-            Counter
-        )  # overload -> number of calls by (operator, category)
+        # overload -> number of calls by (operator, category)
+        self._calls: dict[str, Counter[tuple[str, str]]] = defaultdict(Counter)
 
     def see(self, record: CallRecord, case: str | None) -> None:
         """Record a computing call."""

@@ -17,7 +17,7 @@ _TIMES = ("aten", "library", "least")
 def performance(paths: Sequence[Path]) -> list[dict[str, Any]]:
     """Return one row per call with its speed, measured in microseconds.
 
-    A row holds the overload, dtype, shapes, place (GPU, torch and kernel), the times of ATen and of the library, and the
+    A row holds the overload, dtype, shapes, place (GPU, torch and kernel), the times of ATen and the library, and the
     lower bound.
 
     Raises:

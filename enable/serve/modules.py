@@ -25,13 +25,9 @@ def load_wrapper(path: Path, text: str | None = None) -> Callable[..., Any]:
     name = f"enable_kernel_{path.stem}_{abs(hash((path, text))):x}"
     module = ModuleType(name)
     module.__file__ = str(path)
-    sys.modules[name] = module  # Triton looks a kernel's module up by name
-    linecache.cache[str(path)] = (
-        len(text),
-        None,
-        text.splitlines(keepends=True),
-        str(path),
-    )  # and its source in linecache
+    # Triton looks a kernel's module up by name, and its source in linecache.
+    sys.modules[name] = module
+    linecache.cache[str(path)] = len(text), None, text.splitlines(keepends=True), str(path)
     exec(compile(text, str(path), "exec"), module.__dict__)  # noqa: S102 - a kernel of the library, to be run
     floats.prepare(module.__dict__)
     aim(module, target())

@@ -33,11 +33,12 @@ _OF_NUMBERS = {
     "aten::bucketize.Scalar_out": "aten::bucketize.Tensor_out",
 }
 _CALLED_WITH_NUMBERS = frozenset(_OF_NUMBERS.values())
+# dispatch keys by device; sparse calls use this name with the prefix "Sparse"
 KEYS = {
     "cuda": "CUDA",
     "xpu": "XPU",
     "cpu": "CPU",
-}  # dispatch keys by device; sparse calls use this name with the prefix "Sparse"
+}
 
 
 class Registration:
@@ -222,7 +223,6 @@ def _kernel(op: OpOverload, key: str) -> Callable[..., Any] | None:
         native = torch.library.get_kernel(op, key)
     except RuntimeError:
         return None
-    keys = torch._C.DispatchKeySet(
-        getattr(torch._C.DispatchKey, key)
-    )  # passing on each call's own keys would cost 1 us
+    # passing on each call's own keys would cost 1 us
+    keys = torch._C.DispatchKeySet(getattr(torch._C.DispatchKey, key))
     return lambda *args, **kwargs: native.call_boxed(keys, *_without_numbers(op, args), **kwargs)

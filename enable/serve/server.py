@@ -316,9 +316,8 @@ class Server:
         if looked.floats:
             before = self._watched.get(looked.kind)
             self._watched[looked.kind] = now
-            same_draw = (
-                philox is not None and before is not None and before.floats[-1] == now.floats[-1]
-            )  # the generator was reseeded; an equal counter would count as a fixed float
+            # the generator was reseeded; an equal counter would count as a fixed float
+            same_draw = philox is not None and before is not None and before.floats[-1] == now.floats[-1]
             if before is not None and not same_draw and (of_all := general(before, now)) is not None:
                 of_all = replace(of_all, seed=philox[0] if philox else None)
                 ready = self._general[looked.kind] = self._prepared(op, found, of_all.shortcut, of_all)

@@ -31,11 +31,8 @@ from traces.lazy_bits import lazy_bits
 from traces.overloads import moves_data, name_of, written
 
 Place: TypeAlias = tuple[int, int] | list[Any]  # (tensor number, byte offset), or a list of (element number, place)
-_TRITON = (
-    "triton.language.",
-    "triton.runtime.",
-    "triton.experimental.gluon.",
-)  # modules whose types a kernel may receive
+# modules whose types a kernel may receive
+_TRITON = ("triton.language.", "triton.runtime.", "triton.experimental.gluon.")
 _PATCHED = threading.RLock()  # reentrant: a wrapper may call an operator that another registration serves
 
 

@@ -27,9 +27,8 @@ class Truncating(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def __init__(self, seed: int) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        self._generator = np.random.default_rng(
-            seed
-        )  # NumPy's generator, because the library's kernels may replace PyTorch's
+        # NumPy's generator, because the library's kernels may replace PyTorch's
+        self._generator = np.random.default_rng(seed)
 
     def __torch_dispatch__(
         self, func: OpOverload, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None

@@ -139,11 +139,8 @@ class _ClockChild:
         self._ours.settimeout(seconds)
         command = [*wrap, sys.executable, "-m", qualified("enable.tune.clock"), str(theirs.fileno())]
         path = os.pathsep.join([str(IMPORT_ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
-        environment = {
-            "TRITON_DEFAULT_FP_FUSION": "1",
-            **os.environ,
-            "PYTHONPATH": path,
-        }  # as in the processes that judge kernels
+        # as in the processes that judge kernels
+        environment = {"TRITON_DEFAULT_FP_FUSION": "1", **os.environ, "PYTHONPATH": path}
         environment.pop("TRITON_INTERPRET", None)
         with theirs:
             self._process = subprocess.Popen(
