@@ -32,8 +32,8 @@ def markdown_table(rows: list[dict[str, Any]]) -> str:
 def table(rows: list[dict[str, Any]]) -> str:
     """Return rows as aligned text: numbers to the right, text to the left.
 
-    On a terminal the table is colored and, if possible, no wider than the terminal. The first column identifies a row
-    and is never cut.
+    On a terminal the table is colored and, if possible, no wider than the terminal. The first column identifies a row,
+    so it is not narrowed. Every cell is limited to 96 characters.
     """
     names = list(dict.fromkeys(name for row in rows for name in row))
     numeric = {n for n in names if all(isinstance(r.get(n), int | float) and not isinstance(r[n], bool) for r in rows)}
