@@ -1,1 +1,1 @@
-"""Judging kernels: the kernel-file contract, platforms, lint, children, comparison, verdicts."""
+"""Judge kernels: the kernel-file contract, platforms, lint, child processes, comparison and verdicts."""

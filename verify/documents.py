@@ -1,4 +1,4 @@
-"""YAML files that people write: what they hold, and on which line, so that what is wrong is told where it stands."""
+"""Read YAML files that people write, and remember line numbers for error messages."""
 
 from __future__ import annotations
 
@@ -11,18 +11,19 @@ import yaml
 
 from traces import UserError
 
-_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # as safe, and ten times as fast where PyYAML has libyaml
-Where: TypeAlias = Sequence[str | int]  # keys and indices, from the top; a word of a list stands for itself
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # as safe, and ten times as fast if PyYAML has libyaml
+# keys and indices, from the top; in a list, a string selects the item with that text
+Where: TypeAlias = Sequence[str | int]
 
 
 def loaded(path: Path) -> Any:
-    """What a YAML file of the toolkit's own holds."""
+    """Return the content of a YAML file that is part of this toolkit."""
     return yaml.load(path.read_text(encoding="utf-8"), _LOADER)
 
 
 @dataclass(frozen=True)
 class Document:
-    """A mapping, as read from `path`. root: its nodes, which know their lines."""
+    """Mapping read from the file `path`; `root` has the YAML nodes, which know their lines."""
 
     path: Path
     data: dict[str, Any]
@@ -30,7 +31,7 @@ class Document:
 
     @classmethod
     def read(cls, path: Path) -> Document:
-        """Raises UserError for a file that cannot be read, is no YAML, or is no mapping; nothing is evaluated."""
+        """Read a file without evaluating anything; raise UserError if it is unreadable or not a YAML mapping."""
         try:
             text = path.read_text(encoding="utf-8")
             root = yaml.compose(text, yaml.SafeLoader)
@@ -47,21 +48,24 @@ class Document:
         return cls(path, data, root)
 
     def error(self, where: Where, what: str) -> UserError:
-        """What is wrong, with the line of the part that `where` leads to, or to as much of it as there is."""
+        """Return an error about the part at the keys `where`, with its line number.
+
+        If the path leads nowhere, the line of the deepest existing part is used.
+        """
         return UserError(f"{self.path}:{self._line(where)}: {what}")
 
     def _line(self, where: Where) -> int:
         node, line = self.root, self.root.start_mark.line
         for step in where:
-            found = _part(node, step)
-            if found is None:
+            part = _part(node, step)
+            if part is None:
                 break
-            node, line = found
+            node, line = part
         return line + 1
 
 
 def _part(node: yaml.Node, step: str | int) -> tuple[yaml.Node, int] | None:
-    """The part of a node that a step leads to, and its line, counted from 0."""
+    """Return the child node that a step leads to, and its line counted from 0."""
     if isinstance(node, yaml.MappingNode):
         for key, value in node.value:
             if key.value == str(step):

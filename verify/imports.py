@@ -1,4 +1,4 @@
-"""Which of our files a module needs: those that it imports, lazily or not, and what these import in turn."""
+"""Find the files of this toolkit that a module needs: its imports, lazy ones included, and their imports in turn."""
 
 from __future__ import annotations
 
@@ -13,18 +13,21 @@ _FOR_TYPES = re.compile(r"^if TYPE_CHECKING:[^\n]*\n(?:[ \t]+.*\n|\n)+", re.MULT
 
 
 def reached(root: Path, modules: Iterable[str], aside: str = "") -> list[Path]:
-    """In order, the files of these modules and of all that they import from under `root`, where the packages lie.
+    """Return the sorted files of `modules` and of everything that they import from `root`.
 
-    aside: a folder whose files are left out, with what only they import.
+    Args:
+        root: Directory that contains the packages.
+        modules: Dotted names of modules.
+        aside: Folder to skip, together with files that only its modules import.
     """
-    found: set[Path] = set()
+    files: set[Path] = set()
     waiting = [path for module in modules for path in _files(root, module)]
     while waiting:
         path = waiting.pop()
-        if path not in found and not (aside and path.is_relative_to(root / aside)):
-            found.add(path)
+        if path not in files and not (aside and path.is_relative_to(root / aside)):
+            files.add(path)
             waiting += _imported(root, path.read_text(encoding="utf-8"))
-    return sorted(found)
+    return sorted(files)
 
 
 def _imported(root: Path, text: str) -> Iterator[Path]:
@@ -35,6 +38,6 @@ def _imported(root: Path, text: str) -> Iterator[Path]:
 
 
 def _files(root: Path, module: str) -> list[Path]:
-    """The module's file, if it is ours."""
+    """Return the file of the module if it belongs to this toolkit, else an empty list."""
     path = root.joinpath(*module.removeprefix(PREFIX).split("."))
     return [p for p in (path.with_suffix(".py"), path / "__init__.py") if p.is_file()]

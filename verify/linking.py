@@ -1,9 +1,10 @@
-"""Kernel files and the blocks that they import, linked into one text.
+"""Link kernel files and the blocks that they import into one text.
 
-A kernel file may say `from blocks.elementwise import elementwise`. Linked, its own lines stay where they are, the
-import turns into a comment, and after the last line comes each function that it names and each that those use, under a
-line such as `# blocks/elementwise.py:12` that says where it is from. The linked text is what is linted, judged and
-exported; it needs nothing but torch and Triton. Verdicts are keyed by what it means (`key_of`).
+A kernel file may contain `from blocks.elementwise import elementwise`. In the linked text the file's own lines
+keep their positions, and the import becomes a comment. The imported functions, and all functions that they use,
+follow after the last line. Each has a line such as `# blocks/elementwise.py:12` above it, which gives its origin.
+The linked text is linted, judged and exported; it needs only torch and Triton. Verdicts are keyed by its meaning
+(`key_of`).
 """
 
 from __future__ import annotations
@@ -20,14 +21,21 @@ from traces import UserError
 from verify import syntax
 from verify.meaning import defined, digest, imports_blocks, meaning_of, names_read, parts_of
 
-State: TypeAlias = tuple[tuple[tuple[Path, int], ...], ...]  # of each directory its modules, with when they changed
+# for each directory, its modules and their modification times
+State: TypeAlias = tuple[tuple[tuple[Path, int], ...], ...]
 _PACKAGE = "blocks"
 _IMPORTS = ast.Import | ast.ImportFrom
 _PLACE = re.compile(rf"^# ({_PACKAGE}/\w+\.py):(\d+)$")
 
 
 class LinkError(UserError):
-    """An import of blocks that cannot be followed. line: of the importing file; instead: what to write."""
+    """Error raised if a block import cannot be resolved.
+
+    Attributes:
+        line: Line in the importing file.
+        what: The problem.
+        instead: A form to write instead.
+    """
 
     def __init__(self, line: int, what: str, instead: str) -> None:
         super().__init__(f"line {line}: {what}; {instead}")
@@ -36,9 +44,18 @@ class LinkError(UserError):
 
 @dataclass(frozen=True)
 class Block:
-    """One function or constant of a block module, as it is written there.
+    """One function or constant of a block module, with its source text.
 
-    uses: names that it reads. node: it, parsed. imports: the imports of its module that it uses.
+    Attributes:
+        name: Function or constant name.
+        place: Module and line.
+        text: Source text.
+        uses: Names that it reads.
+        public: True if kernel files may import it.
+        signature: Parameters as written.
+        summary: First docstring line.
+        node: The statement's syntax tree.
+        imports: Imports in its module that it uses.
     """
 
     name: str
@@ -46,29 +63,32 @@ class Block:
     text: str
     uses: frozenset[str]
     public: bool
-    signature: str  # its parameters, as they are written
-    summary: str  # the first line of its docstring
+    signature: str  # parameters as written
+    summary: str  # first line of the docstring
     node: ast.stmt
     imports: tuple[ast.stmt, ...]
 
     @cached_property
     def meaning(self) -> str:
-        """A digest of what it means, with the imports that it uses."""
+        """Digest of the block's meaning, including the imports that it uses."""
         return digest([meaning_of(self.node), *sorted(map(meaning_of, self.imports))])
 
 
 @dataclass(frozen=True)
 class Blocks:
-    """Every block of a directory, by name, and the statements by which modules import what is no block.
+    """All blocks of some directories, by name, and the `import` statements in their modules.
 
-    imports: with the name that each gives, if only a platform's blocks use it; then it stands in no file but theirs.
+    Attributes:
+        blocks: Block by name.
+        imports: For each import statement, the name that it binds if only a platform's blocks use it, else "".
+            Statements with a name are linked only into files that use that name.
     """
 
     blocks: dict[str, Block]
     imports: dict[str, str]
 
     def module(self, name: str) -> dict[str, Block]:
-        """The public blocks of one module."""
+        """Return one module's public blocks."""
         return {n: b for n, b in self._by_module[name].items() if b.public}
 
     @property
@@ -77,47 +97,54 @@ class Blocks:
 
     @cached_property
     def _by_module(self) -> dict[str, dict[str, Block]]:
-        found: dict[str, dict[str, Block]] = {}
+        modules: dict[str, dict[str, Block]] = {}
         for name, block in self.blocks.items():
-            found.setdefault(block.place.split("/")[1].split(".")[0], {})[name] = block
-        return found
+            modules.setdefault(block.place.split("/")[1].split(".")[0], {})[name] = block
+        return modules
 
 
 def blocks_in(directories: Sequence[Path]) -> Blocks:
-    """Return the blocks of these directories; a function takes precedence over that of the same name and module in a
-    later one.
+    """Return the blocks in `directories`; earlier directories take precedence.
 
-    Raises UserError for a module that is not Python, and for a name that stands in two modules.
+    A block overrides the block of the same name and module in a later directory.
+
+    Args:
+        directories: A platform's blocks first, then the library's.
+
+    Raises:
+        UserError: A module is not valid Python, or two modules define the same name.
     """
     return _read(state(directories))
 
 
 def state(directories: Sequence[Path]) -> State:
-    """Return the modules of these directories, as they are now."""
-    found = []
+    """Return the modules in `directories` with their current modification times."""
+    states = []
     for directory in directories:
         files = [p for p in sorted(directory.glob("*.py")) if p.name != "__init__.py"]
-        found.append(tuple((p, p.stat().st_mtime_ns) for p in files))
-    return tuple(found)
+        states.append(tuple((p, p.stat().st_mtime_ns) for p in files))
+    return tuple(states)
 
 
 @lru_cache(maxsize=8)
 def _read(directories: State) -> Blocks:
-    found: dict[str, Block] = {}
+    blocks: dict[str, Block] = {}
     imports: dict[str, str] = {}
     for position, files in enumerate(reversed(directories)):
-        here: dict[str, Block] = {}
+        current: dict[str, Block] = {}
         for path, _ in files:
             for block in _module(path, imports, ours=position == 0):
-                if block.name in here:
-                    raise UserError(f"{path}: {block.name} is already in {here[block.name].place}; rename one of them")
-                here[block.name] = block
-                ours = found.get(block.name, block).place.split(":")[0]
+                if block.name in current:
+                    raise UserError(
+                        f"{path}: {block.name} is already in {current[block.name].place}; rename one of them"
+                    )
+                current[block.name] = block
+                ours = blocks.get(block.name, block).place.split(":")[0]
                 if ours != block.place.split(":")[0]:
                     where = ours.removeprefix(f"{_PACKAGE}/")
                     raise UserError(f"{path}: {block.name} is a name of {ours}; write it in {where}, or rename it")
-        found |= here
-    return Blocks(found, imports)
+        blocks |= current
+    return Blocks(blocks, imports)
 
 
 def _module(path: Path, imports: dict[str, str], ours: bool) -> list[Block]:
@@ -127,9 +154,9 @@ def _module(path: Path, imports: dict[str, str], ours: bool) -> list[Block]:
         tree = syntax.parse(text)
     except SyntaxError as error:
         raise UserError(f"{path}: line {error.lineno}: not valid Python: {error.msg}") from error
-    of_module = {name: node for node in tree.body if isinstance(node, _IMPORTS) for name in defined(node)}
-    offered = next((ast.literal_eval(n.value) for n in tree.body if _is_all(n)), None)
-    found = []
+    module_imports = {name: node for node in tree.body if isinstance(node, _IMPORTS) for name in defined(node)}
+    exported = next((ast.literal_eval(n.value) for n in tree.body if _is_all(n)), None)
+    blocks = []
     for node in tree.body:
         if isinstance(node, ast.FunctionDef):
             first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
@@ -143,25 +170,35 @@ def _module(path: Path, imports: dict[str, str], ours: bool) -> list[Block]:
                 imports.setdefault(ast.unparse(node), "" if ours else node.names[0].asname or node.names[0].name)
             continue
         uses = names_read(node)
-        used = tuple({of_module[name]: None for name in sorted(uses & of_module.keys())})
+        used = tuple({module_imports[name]: None for name in sorted(uses & module_imports.keys())})
         place = f"{_PACKAGE}/{path.name}:{first}"
         body = "\n".join(lines[first - 1 : node.end_lineno])
         for name in names:
-            public = name[0] != "_" if offered is None else name in offered
-            found.append(Block(name, place, body, uses - {name}, public, signature, summary, node, used))
-    return found
+            public = name[0] != "_" if exported is None else name in exported
+            blocks.append(Block(name, place, body, uses - {name}, public, signature, summary, node, used))
+    return blocks
 
 
 def _is_all(node: ast.stmt) -> TypeGuard[ast.Assign]:
-    """Whether this is `__all__ = [...]`: the blocks that kernel files may import; without it all but those with `_`."""
+    """Return True for `__all__ = [...]`, the list of blocks that kernel files may import.
+
+    Without this list, all names without a leading underscore may be imported.
+    """
     return isinstance(node, ast.Assign) and [getattr(t, "id", "") for t in node.targets] == ["__all__"]
 
 
 def link(source: str, directories: Sequence[Path] = (), now: State | None = None) -> str:
-    """The one text that a kernel file and its blocks are; the same text where it imports none.
+    """Return one text with a kernel file and its blocks; a file without blocks is returned unchanged.
 
-    directories: blocks, a platform's before the library's. now: their state, if it is known. Raises LinkError for an
-    import that cannot be followed; a text that is not Python is returned as it is.
+    A text that is not valid Python is returned unchanged, too.
+
+    Args:
+        source: Kernel file text.
+        directories: Block directories, with a platform's before the library's.
+        now: State for the directories, if it is known.
+
+    Raises:
+        LinkError: A block import cannot be resolved, or the file redefines a linked block.
     """
     if not re.search(rf"^[ \t]*(from|import)[ \t]+{_PACKAGE}\b", source, re.MULTILINE):
         return source
@@ -177,29 +214,34 @@ def link(source: str, directories: Sequence[Path] = (), now: State | None = None
             wanted |= dict.fromkeys(_imported(node, blocks), node.lineno)
             for number in range(node.lineno - 1, node.end_lineno or node.lineno):
                 lines[number] = f"# {lines[number]}"
-    own = {n.name: n.lineno for n in tree.body if isinstance(n, ast.FunctionDef)}
-    own |= {
+    definitions = {n.name: n.lineno for n in tree.body if isinstance(n, ast.FunctionDef)}
+    definitions |= {
         t.id: n.lineno for n in tree.body if isinstance(n, ast.Assign) for t in n.targets if isinstance(t, ast.Name)
     }
     needed = _closure(wanted, blocks)
     for block in needed:
-        if block.name in own:
-            what = (
+        if block.name in definitions:
+            message = (
                 f"{block.name} is also the name of a block ({block.place.split(':')[0]}) that is linked into this file"
             )
-            raise LinkError(own[block.name], what, "give your own another name")
-    have = {ast.unparse(n) for n in tree.body if isinstance(n, ast.Import)}
+            raise LinkError(definitions[block.name], message, "give your own another name")
+    present = {ast.unparse(n) for n in tree.body if isinstance(n, ast.Import)}
     used = frozenset[str]().union(*(b.uses for b in needed))
-    missing = [text for text, name in blocks.imports.items() if text not in have and (not name or name in used)]
+    missing = [text for text, name in blocks.imports.items() if text not in present and (not name or name in used)]
     parts = ["\n".join(lines).rstrip("\n"), *(["\n".join(missing)] if missing else [])]
     return "\n\n\n".join([*parts, *(f"# {b.place}\n{b.text}" for b in needed)]) + "\n"
 
 
 @lru_cache(maxsize=4096)
 def key_of(source: str, now: State) -> str:
-    """Return the SHA-256 of what a kernel file means, with the blocks that it uses (verify/meaning.py).
+    """Return the SHA-256 of the meaning of a kernel file and its blocks (verify/meaning.py).
 
-    now: the blocks, as they are when it is linked. Raises LinkError for an import that cannot be followed.
+    Args:
+        source: Kernel file text.
+        now: State for the block directories.
+
+    Raises:
+        LinkError: A block import cannot be resolved.
     """
     tree, imported, blocks = syntax.parse(source), dict[str, int](), Blocks({}, {})
     for node in tree.body:
@@ -217,7 +259,10 @@ def key_of(source: str, now: State) -> str:
 
 
 def written(linked: str, line: int) -> tuple[str, int]:
-    """Where a line of a linked text was written: ("blocks/elementwise.py", 14), or ("", line) in the file itself."""
+    """Return the origin for a line in a linked text.
+
+    The result is such as ("blocks/elementwise.py", 14) for a block, or ("", line) for the kernel file itself.
+    """
     lines = linked.split("\n")
     for number in range(min(line, len(lines)), 0, -1):
         place = _PLACE.match(lines[number - 1])
@@ -227,13 +272,13 @@ def written(linked: str, line: int) -> tuple[str, int]:
 
 
 def told_line(linked: str, line: int) -> str:
-    """A line of a linked text in words: `line 7`, or `line 14 of blocks/elementwise.py`."""
+    """Describe a line of a linked text: `line 7`, or `line 14 of blocks/elementwise.py`."""
     block, number = written(linked, line)
     return f"line {number} of {block}" if block else f"line {number}"
 
 
 def _imports_blocks(node: ast.stmt) -> bool:
-    """Raises LinkError for the forms of import that are not followed."""
+    """Return True if the statement imports blocks; raise LinkError for an unsupported form of import."""
     if isinstance(node, ast.Import) and any(a.name.split(".")[0] == _PACKAGE for a in node.names):
         raise LinkError(node.lineno, ast.unparse(node), "write `from blocks.MODULE import NAME, ...`")
     return imports_blocks(node)
@@ -255,13 +300,13 @@ def _imported(node: ast.stmt, blocks: Blocks) -> list[str]:
 
 
 def _closure(names: dict[str, int], blocks: Blocks) -> list[Block]:
-    """These blocks and all that they use, in the order of their modules and lines."""
-    found: dict[str, Block] = {}
-    left = list(names)
-    while left:
-        block = blocks.blocks[left.pop()]
-        if block.name not in found:
-            found[block.name] = block
-            left += [n for n in block.uses if n in blocks.blocks]
-    place = {b.name: (b.place.split(":")[0], int(b.place.split(":")[1])) for b in found.values()}
-    return sorted(found.values(), key=lambda b: place[b.name])
+    """Return these blocks and all blocks that they use, sorted by module and line."""
+    blocks_by_name: dict[str, Block] = {}
+    pending = list(names)
+    while pending:
+        block = blocks.blocks[pending.pop()]
+        if block.name not in blocks_by_name:
+            blocks_by_name[block.name] = block
+            pending += [n for n in block.uses if n in blocks.blocks]
+    place = {b.name: (b.place.split(":")[0], int(b.place.split(":")[1])) for b in blocks_by_name.values()}
+    return sorted(blocks_by_name.values(), key=lambda b: place[b.name])

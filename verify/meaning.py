@@ -1,8 +1,8 @@
-"""What a program means, as text that is equal for two programs only if they compile to the same ones.
+"""Write the meaning of a program as text; two programs with equal texts compile to the same code.
 
-Comments, docstrings, positions, `pass`, definitions that nothing uses, the order of functions and the names of most
-local variables are left out. All else is kept, annotations, defaults, decorators and the order of statements included:
-Triton reads them.
+The text omits comments, docstrings, positions, `pass`, unused definitions, function order, and most local
+variable names. It includes everything else, such as annotations, defaults, decorators and statement order,
+because Triton reads them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 
 from verify import syntax
 
-_ROOTS = ("OVERLOADS", "DTYPES", "LAYOUTS", "wrapper")  # what a kernel file is read for
+_ROOTS = ("OVERLOADS", "DTYPES", "LAYOUTS", "wrapper")  # names that other modules look up in a kernel file
 _SCOPES = {
     *(ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef),
     *(ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp),
@@ -31,38 +31,41 @@ _BODIES = frozenset({"body", "orelse", "finalbody"})
 
 
 def digest(parts: Iterable[str]) -> str:
-    """Return the SHA-256 of texts, in hexadecimal digits."""
+    """Return the SHA-256 of `parts` in hexadecimal digits."""
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
 def meaning_of(node: ast.Module | ast.stmt) -> str:
-    """Return the meaning of a module or of one of its statements, as text."""
+    """Return the meaning of a module, or of one statement, as text."""
     out: list[str] = []
     _write(node, out)
     return "\0".join(out)
 
 
 def names_read(node: ast.AST) -> frozenset[str]:
-    """Return the names that a piece of a program reads."""
+    """Return the names that a syntax tree reads."""
     return frozenset(n.id for n in syntax.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
 
 
 def parts_of(tree: ast.Module, beyond: Callable[[set[str]], Iterable[str]]) -> list[str]:
-    """Return the meaning of what a kernel file needs of its own.
+    """Return the meanings of the statements that a kernel file needs.
 
-    A definition is a function, a class, an import, or an assignment that calls nothing. Those that are reached neither
-    from `wrapper`, nor from the lists of what it serves, nor from other statements are left out. The order of functions
-    says nothing unless some name is bound twice; that of all else is kept. beyond: names that blocks read, if these
-    names are needed.
+    A definition is a function, a class, an import, or an assignment without calls. A definition is omitted if it
+    is not reachable from `wrapper`, from the declarations in `_ROOTS`, or from other statements. Function order
+    is ignored, unless a name is bound twice. For all other statements, the order is significant.
+
+    Args:
+        tree: Syntax tree for the kernel file.
+        beyond: Function from the needed names to the names that the linked blocks read.
     """
     definitions: dict[str, list[ast.stmt]] = {}
-    needed, bound, others = set(_ROOTS), Counter[str](), set[ast.stmt]()
+    needed, bound, effects = set(_ROOTS), Counter[str](), set[ast.stmt]()
     for node in tree.body:
         names = defined(node)
         for name in names:
             definitions.setdefault(name, []).append(node)
         if not names and not _says_nothing(node) and not imports_blocks(node):
-            others.add(node)
+            effects.add(node)
             needed |= names_read(node)
             names = [n.id for n in syntax.walk(node) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)]
         bound.update(names)
@@ -71,9 +74,9 @@ def parts_of(tree: ast.Module, beyond: Callable[[set[str]], Iterable[str]]) -> l
         reached |= new
         needed = needed.union(*(names_read(node) for name in new for node in definitions[name]))
         needed = needed.union(beyond(needed))
-    used = others.union(*(definitions[name] for name in reached))
+    used = effects.union(*(definitions[name] for name in reached))
     statements = [node for node in tree.body if node in used]
-    if max(bound.values(), default=0) < 2:  # sorted keeps the order of what has no name
+    if max(bound.values(), default=0) < 2:  # sorted() is stable, so statements without a name stay in order
         statements = sorted(statements, key=lambda node: node.name if isinstance(node, ast.FunctionDef) else "")
     return [meaning_of(node) for node in statements]
 
@@ -84,7 +87,7 @@ def imports_blocks(node: ast.AST) -> bool:
 
 
 def defined(node: ast.stmt) -> list[str]:
-    """Return the names that a statement of a module defines; none if it may do something else, too."""
+    """Return the names that a module-level statement defines, or none if it may have other effects."""
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         return [node.name]
     if isinstance(node, ast.Import):
@@ -99,17 +102,23 @@ def defined(node: ast.stmt) -> list[str]:
 
 
 def _says_nothing(node: ast.AST) -> bool:
-    """Return True for a docstring, another string that stands alone, and `pass`."""
+    """Return True for a docstring, another string statement, or `pass`."""
     if isinstance(node, ast.Expr):
         return isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
     return isinstance(node, ast.Pass)
 
 
 class _Locals:
-    """Names in the body of a function: where they are written, which it binds, and which of these stay as they are.
+    """Local names in a function body: their positions in the text, their bindings, and those that are not renamed.
 
-    branches: an `if` leaves its variables as they are. A variable that is bound in another way than by assignment,
-    `for` or `with`, or in a nested scope as well, stays, since then its name means two things.
+    A variable is not renamed if it is bound otherwise than by assignment, `for` or `with`, or in a nested scope
+    too. Its name may then mean two things.
+
+    Attributes:
+        places: Positions at which names are in the text.
+        bound: Names that the function binds, in order.
+        kept: Names that are not renamed.
+        branches: True if variables bound inside an `if` are not renamed.
     """
 
     def __init__(self, function: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
@@ -118,7 +127,7 @@ class _Locals:
         self.kept.update(node.arg for node in syntax.walk(function.args) if isinstance(node, ast.arg))
 
     def rename(self, out: list[str]) -> None:
-        """Give variables new names in a text, in the order in which they are bound."""
+        """Replace variable names in a text by numbers, in binding order."""
         if "*" in self.kept:
             return
         new = {name: f"${number}" for number, name in enumerate(n for n in self.bound if n not in self.kept)}
@@ -127,11 +136,16 @@ class _Locals:
 
 
 def _write(node: ast.AST, out: list[str], local: _Locals | None = None, shared: bool = False) -> None:
-    """Append a node to a text that can be read in one way only: each node and each list has an end.
+    """Append a node to the text `out`; nodes and lists have end marks, so that the text is unambiguous.
 
-    local: of the function that the node is in. shared: in a nested scope, or in an `if` whose variables stay. In a
-    decorated function, which Triton compiles, they do: the results of a branch are in the order of their names (its
-    code generator, `visit_If`).
+    In a decorated function, which Triton compiles, variables bound inside an `if` are not renamed. Triton's code
+    generator orders the results of a branch by name (`visit_If`).
+
+    Args:
+        node: Syntax tree to write.
+        out: Text so far.
+        local: Names in the enclosing function.
+        shared: True inside a nested scope, or inside an `if` whose variables are not renamed.
     """
     kind = type(node)
     if kind is ast.Constant:
@@ -190,7 +204,7 @@ def _fields(kind: Any) -> tuple[str, ...]:
 
 
 def _bound_otherwise(node: ast.AST) -> list[str]:
-    """Return the names that a node binds or declares, but for assigned ones; `*` if all names have to stay."""
+    """Return the names that a node binds or declares other than by assignment; `*` if no name may be renamed."""
     if isinstance(node, ast.arg):
         return [node.arg]
     if isinstance(node, ast.Global | ast.Nonlocal):
@@ -201,4 +215,4 @@ def _bound_otherwise(node: ast.AST) -> list[str]:
         return [node.name] if node.name else []
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
         return [node.name]
-    return ["*"]  # a class, or patterns
+    return ["*"]  # a class definition or match patterns

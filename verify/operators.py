@@ -1,4 +1,7 @@
-"""How an operator is judged: by ATen's own tags first, then by exceptions, whose reasons are in traces/facts.yaml."""
+"""Classify operators for judging, by ATen's tags first and then by exceptions.
+
+The exceptions and their reasons are in traces/facts.yaml.
+"""
 
 from __future__ import annotations
 
@@ -31,15 +34,19 @@ _PRODUCTS = tagged("products")
 
 @cache
 def parts(overload: str) -> tuple[str, ...]:
-    """Of a subgraph the overloads of the steps that compute; of any other operator itself."""
+    """Return the overloads for a subgraph's computing steps, or the overload itself if it is no subgraph."""
     subgraph = subgraph_of(overload)
     steps = [overload] if subgraph is None else [step.overload for step in subgraph.steps]
     return tuple(o for o in steps if subgraph is None or kind(o) != "view")
 
 
 def group(overload: str) -> str:
-    """The row of the table for an overload: operators that are neither copies nor pointwise accumulate. A subgraph has
-    the row of the step that rounds; of several, each rounds what it is given by the one before."""
+    """Return the tolerance table row for an overload: `exact`, `pointwise` or `accumulate`.
+
+    An operator that neither copies nor works elementwise accumulates. A subgraph with a single rounding step has
+    the row of that step. If several steps round, the row is `accumulate`, because each step rounds the rounded
+    result of the previous one.
+    """
     if is_subgraph(overload):
         rounding = [g for g in map(group, parts(overload)) if g != "exact"]
         return "accumulate" if len(rounding) > 1 else rounding[0] if rounding else "exact"
@@ -51,7 +58,7 @@ def group(overload: str) -> str:
 
 @cache
 def _tagged(overload: str) -> bool:
-    """Whether ATen calls it pointwise, or the functional form of a list's or of one that writes."""
+    """Return True if ATen tags the overload, or the functional form that it derives from, as pointwise."""
     return any(torch.Tag.pointwise in resolve(o).tags for o in (overload, functional_base(overload)))
 
 
@@ -65,70 +72,84 @@ def _stem(overload: str) -> str:
 
 
 def judged_as(overload: str, tree: Mapping[str, Any]) -> str:
-    """The overload whose row of the table a call falls under, by its packed arguments: its own, but adding sparse rows
-    that may be there several times is adding them up."""
+    """Return the overload whose table row applies to a call.
+
+    It is the call's own overload with one exception. Adding or subtracting an uncoalesced sparse tensor sums
+    repeated rows, so it is judged as `aten::index_add`.
+
+    Args:
+        overload: Overload name.
+        tree: Packed arguments.
+    """
     other = tree.get("other")
     sparse = other.get("sparse_coo") if isinstance(other, dict) else None
     return "aten::index_add" if sparse and not sparse["coalesced"] and _stem(overload) in ("add", "sub") else overload
 
 
 def adds_up(overload: str) -> bool:
-    """Whether results are sums of terms of either sign, so that they may be far smaller than these. So are those of a
-    subgraph in which nothing else makes more of an error than there was."""
+    """Return True if results are sums with terms of either sign, so that cancellation may make them small.
+
+    A subgraph counts if all its other steps do not amplify errors.
+    """
     stems = set(map(_stem, parts(overload)))
     return bool(stems & _SUMS) and stems <= _SUMS | (_GENTLE if is_subgraph(overload) else set())
 
 
 def multiplies(overload: str) -> bool:
-    """Whether results are sums of products, which tensor cores make of parts of the arguments."""
+    """Return True if results are sums of products, for which tensor cores round the arguments."""
     return any(_stem(part) in _PRODUCTS for part in parts(overload))
 
 
 def elementwise(overload: str) -> bool:
-    """Whether each element of the result comes of one element of each argument, as the table or ATen itself says."""
+    """Return True if each result element depends on one element of each argument.
+
+    The source is the table, or ATen's own tag.
+    """
     return group(overload) == "pointwise" or (not is_subgraph(overload) and _tagged(overload))
 
 
 def linear(overload: str) -> bool:
-    """Whether the work for each element is the same however many there are: element by element, or to draw it."""
+    """Return True if the work for each element does not depend on their number: elementwise and random operators."""
     return elementwise(overload) or kind(resolve(overload)) == "random"
 
 
 def takes_infinities(overload: str) -> bool:
-    """Whether what it answers for infinities and NaN does not depend on the algorithm."""
+    """Return True if the results for infinities and NaN do not depend on the algorithm."""
     return all(_stem(part) not in _CENTRED | _ELIMINATED for part in parts(overload))
 
 
 def copies(overload: str) -> bool:
-    """Whether elements of the result are elements of an argument, to the bit, or constants."""
+    """Return True if result elements are bitwise copies of argument elements, or constants."""
     return _stem(overload) in _COPIES
 
 
 def converts(overload: str) -> bool:
-    """Whether elements of the result are elements of an argument in another dtype."""
+    """Return True if result elements are argument elements in another dtype."""
     return _stem(overload) in _CONVERTING
 
 
 def signs_zeros(overload: str) -> bool:
-    """Whether it is laid down which sign a zero of the result has: of operators element by element and choices."""
+    """Return True if the sign of a zero result is specified, as for elementwise operators and selections."""
     if group(overload) == "accumulate" or is_subgraph(overload) or _base_name(overload) in _VANISHING_TERMS:
         return False
     return _stem(overload) not in _ANY_ZERO
 
 
 def depends_on_steps(overload: str, arguments: int) -> bool:
-    """Whether results of a pointwise operator move with the order of its steps, as they do where terms cancel.
+    """Return True if results of a pointwise operator change with the order of its steps, because terms cancel.
 
-    arguments: how many of them are floating tensors; of one alone the table says it.
+    Args:
+        overload: Overload name.
+        arguments: How many floating-point tensor arguments it has. If there is only one, the table decides.
     """
     return arguments > 1 or _stem(overload) in _EXPONENTIAL | _POLES
 
 
 def goes_on_with_results(overload: str) -> bool:
-    """Whether it computes further with what it has written, rounded to the dtype of that."""
+    """Return True if the operator computes further with a result that it has already rounded to its dtype."""
     return _stem(overload).startswith("fused_")
 
 
 def conditioned(overload: str) -> bool:
-    """Whether small errors may grow in between: of operators that are neither copies nor element by element."""
+    """Return True if small intermediate errors may grow: operators that are neither copies nor elementwise."""
     return group(overload) == "accumulate" and not elementwise(overload)

@@ -1,4 +1,4 @@
-"""What judging one case can end in."""
+"""Outcomes and verdicts for one judged case, and the judge's layers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from enum import StrEnum
 
 
 class Outcome(StrEnum):
-    """The end of one case. Never reduced to a bool: only PASS covers, and the others ask for different work."""
+    """Result for one case.
+
+    It is never reduced to a bool: only PASS counts as coverage, and the other outcomes call for different work.
+    """
 
     PASS = "PASS"
     WRONG = "WRONG"
@@ -19,23 +22,32 @@ class Outcome(StrEnum):
     SKIPPED = "SKIPPED"
 
 
-FILE, ACCEPTANCE = "file", "acceptance"  # what a verdict may be on beside a case: a text, and whether it is accepted
+FILE, ACCEPTANCE = "file", "acceptance"  # subjects of a verdict other than a case: the file, and its acceptance
 NO_CASE = (FILE, ACCEPTANCE)
-UNREACHED = "UNREACHED"  # the rule of a verdict on acceptance: every case passes, and none reaches all of the file
-LINT = "LINT"  # likewise: every case passes, and the file breaks rules of the dialect
+# rule of an acceptance verdict: every case passes, but together they do not reach the whole file
+UNREACHED = "UNREACHED"
+LINT = "LINT"  # rule of an acceptance verdict: every case passes, but the file breaks rules of the dialect
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """The outcome of one case.
+    """Outcome for one case, with its evidence.
 
-    case: the case's id, or one of NO_CASE. detail: one line for a table. report: the whole evidence as text, fit for a
-    prompt: compiler log, accuracy report or traceback; it holds no path, time or address of the machine that ran it.
-    layer: the guard that spoke, one of LAYERS; empty for PASS and SKIPPED. rule: which of its rules. sandbox: what
-    confined the child. dtypes: floating dtypes of the case's arguments, sorted, with commas, and sparse_coo if one is
-    sparse. signature: of the case, or its id; cases of different ones are independent. kind: of the call, as in
-    verify/cases/kinds.py. variants: names of what its launches were specialised to, with commas. reached:
-    what of the kernel file ran, as verify/child/reach.py tells it.
+    Attributes:
+        case: Id for the case, or a name from NO_CASE.
+        outcome: The outcome.
+        detail: One line for a table.
+        report: Complete evidence as text that fits into a prompt: compiler log, accuracy report or traceback. It
+            contains no path, time or address from the machine that ran the case.
+        layer: Layer that failed the case, from LAYERS; empty for PASS and SKIPPED.
+        rule: The layer's rule.
+        sandbox: How the child was confined.
+        dtypes: Floating dtypes among the arguments, sorted and separated by commas, and sparse_coo if one is
+            sparse.
+        signature: The case's signature, or its id. Cases with different signatures are independent.
+        kind: Call kind, as in verify/cases/kinds.py.
+        variants: Names for the specialised forms that it launches, separated by commas.
+        reached: Parts of the kernel file that ran, as verify/child/reach.py encodes them.
     """
 
     case: str
@@ -53,11 +65,11 @@ class Verdict:
 
     @property
     def failed(self) -> bool:
-        """Whether it speaks against the kernel; SKIPPED does not."""
+        """Return True if the verdict counts against the kernel; SKIPPED does not."""
         return self.outcome not in (Outcome.PASS, Outcome.SKIPPED)
 
 
-# What can speak against a kernel, in the order in which they look.
+# Layers that can fail a kernel, in the order in which they check.
 LAYERS = {
     "lint": "the source, read against the profile's allow-lists",
     "compile": "every launch, compiled for the platform's targets",
@@ -78,5 +90,6 @@ LAYERS = {
     "crash": "how the child ended",
     "time": "the deadline",
 }
-# Those that judging can do without, to see what else would have spoken; without the others there is no answer to judge.
+# Layers that can be switched off, to see which other layer would fail the case. Without the remaining ones there
+# is no answer to judge.
 OPTIONAL = tuple(layer for layer in LAYERS if layer not in ("run", "wire", "crash", "time"))

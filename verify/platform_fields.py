@@ -1,4 +1,4 @@
-"""The fields of a platform's YAML file, checked."""
+"""Pydantic models that validate the fields of a platform's YAML file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _power_of_two(value: int) -> int:
 
 
 class TargetFields(BaseModel):
-    """A processor to compile for; fields as of verify.platforms.Target."""
+    """Processor to compile for; the fields are those of verify.platforms.Target."""
 
     model_config = _STRICT
     backend: str
@@ -26,8 +26,12 @@ class TargetFields(BaseModel):
 
 
 class Fields(BaseModel):
-    """What a file may say; fields as of verify.platforms.Platform. base: the platform that the rest is taken from, by
-    name or path. lint: a dialect by name or path, or in place."""
+    """Fields that a platform file may contain; they are those of verify.platforms.Platform.
+
+    Attributes:
+        base: Platform from which unset fields are inherited, by name or path.
+        lint: Dialect, by name, by path or inline.
+    """
 
     model_config = _STRICT
     base: str
@@ -46,5 +50,5 @@ class Fields(BaseModel):
 
     @classmethod
     def known(cls) -> list[str]:
-        """The names of the fields, those of a target among them."""
+        """Return the names of all fields, including those of a target."""
         return [*cls.model_fields, *TargetFields.model_fields]

@@ -1,4 +1,7 @@
-"""Where kernels run: a platform is one YAML profile in verify/profiles/, found by its name, or a file of the user's."""
+"""Platforms, on which kernels run.
+
+A platform is one YAML profile in verify/profiles/, selected by name, or a YAML file written by the user.
+"""
 
 from __future__ import annotations
 
@@ -16,13 +19,13 @@ from verify.documents import Document, loaded
 PROFILES = Path(__file__).parent / "profiles"
 _LISTS = ("files", "system_files", "environment")
 
-COMPILE, EXECUTE, DEVICE = "compile", "execute", "device"  # the modes of a child that has a kernel
-TRIAL = "trial"  # of one that has none, and asks ATen
+COMPILE, EXECUTE, DEVICE = "compile", "execute", "device"  # modes of a child that runs or compiles a kernel
+TRIAL = "trial"  # mode of a child without a kernel, which calls ATen
 
 
 @dataclass(frozen=True)
 class Target:
-    """A processor to compile for. shared_bytes: shared memory that one program instance can have."""
+    """Processor to compile for; `shared_bytes` is the shared memory available to one program instance."""
 
     backend: str
     arch: int | str
@@ -32,10 +35,14 @@ class Target:
 
 @dataclass(frozen=True)
 class Device:
-    """One device as a confined child reaches it.
+    """One device that a confined child uses.
 
-    place: as PyTorch names it, `cuda:0`. target: what kernels are compiled for there, such as sm_90, or `""` where no
-    settings are by it. The rest is as in Platform.
+    Attributes:
+        place: PyTorch's name for it, such as `cuda:0`.
+        files: As `device_files` in Platform.
+        system_files: As in Platform.
+        environment: As in Platform.
+        target: Architecture that kernels are compiled for, such as sm_90; `""` if no settings depend on it.
     """
 
     place: str
@@ -45,19 +52,30 @@ class Device:
     target: str = ""
 
     @classmethod
-    def read(cls, told: Any) -> Device:
-        """Of what `asdict` and JSON made of one."""
-        return cls(told["place"], target=told["target"], **{name: tuple(told[name]) for name in _LISTS})
+    def read(cls, fields: Any) -> Device:
+        """Rebuild a device from the fields that `asdict` and JSON produced."""
+        return cls(fields["place"], target=fields["target"], **{name: tuple(fields[name]) for name in _LISTS})
 
 
 @dataclass(frozen=True)
 class Platform:
-    """A profile as its YAML file states it; sha256 is that of what the file and the files under it state.
+    """Platform profile, as its YAML file declares it.
 
-    typed: what names it on the command line. lint: name of its dialect, or the path of the file that states it.
-    memory_bytes: host memory of a child, beyond torch's. device: the type of PyTorch device on which kernels execute;
-    empty for Triton's interpreter on host memory. device_files: what a confined child opens to reach it (globs);
-    system_files: what its driver reads. environment: variables of the user's that its driver needs.
+    Attributes:
+        name: Platform name.
+        description: One line for tables.
+        targets: Processors to compile for.
+        lint: Dialect name, or path to the file that declares it.
+        compile_seconds: Time limit for compiling a case.
+        execute_seconds: Time limit for running a case.
+        memory_bytes: Host memory for a child, beyond what torch takes.
+        sha256: Digest over the fields in the file and in its base files.
+        typed: Name or path that selects it on the command line.
+        alignment: Bytes to which every access has to be aligned, in addition to its element size.
+        device: PyTorch device type on which kernels run; empty for Triton's interpreter on host memory.
+        device_files: Files that a confined child opens to reach the device (globs).
+        system_files: Files that the driver reads.
+        environment: The user's environment variables that the driver needs.
     """
 
     name: str
@@ -69,14 +87,14 @@ class Platform:
     memory_bytes: int
     sha256: str
     typed: str
-    alignment: int = 0  # bytes to which every access has to be aligned, beyond its element's size
+    alignment: int = 0  # bytes to which every access has to be aligned, beyond its element size
     device: str = ""
     device_files: tuple[str, ...] = ()
     system_files: tuple[str, ...] = ()
     environment: tuple[str, ...] = ()
 
     def devices(self) -> tuple[Device, ...]:
-        """Those that this machine has, none where kernels are interpreted. Raises UserError if there has to be one."""
+        """Return the devices on this machine, or none if kernels are interpreted; raise UserError if one is missing."""
         if not self.device:
             return ()
         import torch
@@ -95,7 +113,10 @@ class Platform:
         return tuple(Device(f"{self.device}:{index}", *extra, aim) for index, aim in enumerate(targets))
 
     def fits(self) -> bool:
-        """Whether this PyTorch is built for the targets, where builds for several vendors call their device alike."""
+        """Return True if this PyTorch is built for the targets.
+
+        Builds for several vendors use the same device name, `cuda`.
+        """
         import torch
 
         built = "hip" if torch.version.hip else "cuda"
@@ -108,9 +129,10 @@ class Platform:
 
 
 def of_device(kind: str) -> str:
-    """The name of the platform for tensors on a type of device here; `sim` for the host's and for its own.
+    """Return the platform name for tensors on this device type; `sim` for `cpu` and `sim`.
 
-    Raises UserError if no profile is for such a device.
+    Raises:
+        UserError: No profile is for this device type.
     """
     if kind in ("cpu", "sim"):
         return "sim"
@@ -122,13 +144,16 @@ def of_device(kind: str) -> str:
 
 
 def names() -> list[str]:
-    """The platforms there are: the profiles that list targets."""
+    """Return the available platform names: the profiles that list targets."""
     return sorted(p.stem for p in PROFILES.glob("*.yaml") if "targets" in _read(p))
 
 
 def load(name: str) -> Platform:
-    """The platform of this name, or of the file at this path. Raises UserError if there is none, with the line of what
-    is wrong in a file."""
+    """Return the platform with this name, or the one in the file at this path.
+
+    Raises:
+        UserError: The platform does not exist, or its file is invalid; the message has the line number.
+    """
     if is_file(name):
         return _of_file(Path(name))
     if name not in names():
@@ -138,13 +163,16 @@ def load(name: str) -> Platform:
 
 
 def _digest(fields: dict[str, Any]) -> str:
-    """Return the digest of what a file states; comments, the order of fields and the description change no verdict."""
+    """Return a profile's digest.
+
+    Comments, field order and the description have no effect on verdicts, so they are excluded.
+    """
     stated = {name: value for name, value in fields.items() if name != "description"}
     return hashlib.sha256(json.dumps(stated, sort_keys=True, default=str).encode()).hexdigest()
 
 
 def is_file(name: str) -> bool:
-    """Whether it is a path that is meant, and no name of a profile."""
+    """Return True if `name` is a path and not a profile name."""
     return name.endswith((".yaml", ".yml")) or "/" in name
 
 
@@ -155,32 +183,32 @@ def _platform(fields: dict[str, Any], sha256: str, typed: str) -> Platform:
 
 
 def _of_file(path: Path, above: tuple[Path, ...] = ()) -> Platform:
-    """What the file does not say is as in its `base`. above: files that are based on it."""
-    document, place = Document.read(path), path.resolve()
-    if place in above:
+    """Load a user's file, whose unset fields are inherited from its `base`; `above` has the files based on it."""
+    document, resolved = Document.read(path), path.resolve()
+    if resolved in above:
         raise document.error(["base"], f"{path} is based on itself")
-    told = _checked(document)
-    base = told.pop("base")
+    fields = _checked(document)
+    base = fields.pop("base")
     if is_file(base):
-        under = _of_file(path.parent / base, (*above, place))
+        base_platform = _of_file(path.parent / base, (*above, resolved))
     elif base in names():
-        under = load(base)
+        base_platform = load(base)
     else:
         raise document.error(["base"], f"unknown base {base!r}; choose from {', '.join(names())}, or name a file")
-    if told.setdefault("name", path.stem) in names():
-        raise document.error(["name"], f"{told['name']!r} is a platform of the toolkit; give yours a name of its own")
-    if isinstance(told.get("lint"), dict):
-        told["lint"] = str(place)
-    elif is_file(told.get("lint", "")):
-        told["lint"] = str(place.parent / told["lint"])
-    kept = {name: value for name, value in vars(under).items() if name not in ("sha256", "typed")}
-    sha256 = _digest({**document.data, "base": under.sha256})
-    kept["targets"] = [vars(target) for target in under.targets]
-    return _platform({**kept, **told}, sha256, str(path))
+    if fields.setdefault("name", path.stem) in names():
+        raise document.error(["name"], f"{fields['name']!r} is a platform of the toolkit; give yours a name of its own")
+    if isinstance(fields.get("lint"), dict):
+        fields["lint"] = str(resolved)
+    elif is_file(fields.get("lint", "")):
+        fields["lint"] = str(resolved.parent / fields["lint"])
+    inherited = {name: value for name, value in vars(base_platform).items() if name not in ("sha256", "typed")}
+    sha256 = _digest({**document.data, "base": base_platform.sha256})
+    inherited["targets"] = [vars(target) for target in base_platform.targets]
+    return _platform({**inherited, **fields}, sha256, str(path))
 
 
 def _checked(document: Document) -> dict[str, Any]:
-    """The fields that a file states. Raises UserError for the first that makes no sense."""
+    """Return the fields that a file sets; raise UserError for the first invalid one."""
     from pydantic import ValidationError
 
     from verify.platform_fields import Fields
@@ -188,19 +216,20 @@ def _checked(document: Document) -> dict[str, Any]:
     try:
         return Fields.model_validate(document.data).model_dump(exclude_unset=True) | {"base": document.data["base"]}
     except ValidationError as error:
-        first = min(error.errors(), key=lambda e: e["type"] != "extra_forbidden")  # what is missing may be misspelt
-        where = first["loc"]
-        if where == ("base",) and first["type"] == "missing":
+        # report unknown fields first: a missing field may be misspelt
+        first = min(error.errors(), key=lambda e: e["type"] != "extra_forbidden")
+        location = first["loc"]
+        if location == ("base",) and first["type"] == "missing":
             raise document.error([], "no base: say from which platform the rest is taken, such as base: sim") from error
         if first["type"] != "extra_forbidden":
-            raise document.error(where, f"{'.'.join(map(str, where))}: {first['msg']}") from error
-        near = get_close_matches(str(where[-1]), Fields.known(), 1)
+            raise document.error(location, f"{'.'.join(map(str, location))}: {first['msg']}") from error
+        near = get_close_matches(str(location[-1]), Fields.known(), 1)
         hint = f"; do you mean {near[0]}?" if near else f"; there are: {', '.join(Fields.known())}"
-        raise document.error(where, f"unknown field {'.'.join(map(str, where))}{hint}") from error
+        raise document.error(location, f"unknown field {'.'.join(map(str, location))}{hint}") from error
 
 
 @cache
 def _read(path: Path) -> dict[str, Any]:
-    """Return what a profile of the toolkit states."""
+    """Return a packaged profile's fields."""
     fields = loaded(path)
     return fields if isinstance(fields, dict) else {}

@@ -1,4 +1,4 @@
-"""Python source as a tree, in any number of threads."""
+"""Parse Python source from any number of threads."""
 
 from __future__ import annotations
 
@@ -11,12 +11,11 @@ _LOCK = threading.Lock()
 
 
 def parse(source: str) -> ast.Module:
-    """`ast.parse` in one thread at a time, without its warnings, such as of `1if x else y`.
+    """Parse a module, in one thread at a time and without warnings such as the one for `1if x else y`.
 
-    The tree is not to be changed: whoever parses the same text soon after gets the same one.
-
-    CPython counts the depth of all trees in the making together, and raises SystemError where garbage collection lets
-    another thread go on with one (seen with 3.11).
+    The tree must not be modified: a later call with the same text returns the same tree from the cache.
+    CPython counts the depth of all trees under construction together. It raises SystemError if garbage collection
+    lets another thread continue with a second tree (observed with 3.11).
     """
     return _parsed(source)
 
@@ -28,26 +27,26 @@ def _parsed(source: str) -> ast.Module:
 
 
 def parse_expression(source: str) -> ast.expr:
-    """The same for one expression."""
+    """Parse one expression, under the same lock."""
     with _LOCK, warnings.catch_warnings(action="ignore"):
         return ast.parse(source, mode="eval").body
 
 
 def walk(node: ast.AST) -> list[ast.AST]:
-    """What `ast.walk` yields, in a third of the time."""
-    found = [node]
-    for each in found:  # those that are found meanwhile too
-        found += children(each)
-    return found
+    """Return the nodes that `ast.walk` yields, in one third of the time."""
+    nodes = [node]
+    for each in nodes:  # the list grows during the loop
+        nodes += children(each)
+    return nodes
 
 
 def children(node: ast.AST) -> list[ast.AST]:
-    """What `ast.iter_child_nodes` yields."""
-    found: list[ast.AST] = []
+    """Return the nodes that `ast.iter_child_nodes` yields."""
+    nodes: list[ast.AST] = []
     for field in node._fields:
         value = getattr(node, field, None)
         if isinstance(value, ast.AST):
-            found.append(value)
+            nodes.append(value)
         elif isinstance(value, list):
-            found += [item for item in value if isinstance(item, ast.AST)]
-    return found
+            nodes += [item for item in value if isinstance(item, ast.AST)]
+    return nodes

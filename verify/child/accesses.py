@@ -1,8 +1,8 @@
-"""Every access of one interpreted launch, checked by the argument it comes from: bounds, alignment, races.
+"""Check every access in an interpreted launch: bounds, alignment and data races.
 
-The kernel never gets a real address. Each tensor argument is given a region of 2^52 bytes of its own, so an address
-tells its argument whatever arithmetic made it, and how far from that argument's memory it lies. Addresses keep their
-low 12 bits, so they are as aligned as the real ones.
+The kernel never gets a real address. Each tensor argument has its own virtual region with 2^52 bytes, so an
+address identifies its argument and its distance from that argument's memory, no matter how it was computed.
+Addresses keep their low 12 bits, so their alignment is that of the real ones.
 """
 
 from __future__ import annotations
@@ -23,25 +23,32 @@ from verify.child.races import Access, Meetings, races
 from verify.excerpts import snippet
 from verify.linking import told_line
 
-REGION = 52  # log2 of the bytes of a region
-MAX_REGIONS = 2000  # so that an address is positive as an int64 too
+REGION = 52  # log2 of the bytes in a region
+MAX_REGIONS = 2000  # this keeps addresses positive as int64
 MAX_REPORTS = 20
-MAX_IDLE = 20_000  # accesses of one program that see nothing new, before it is said to wait for another
-MAX_IDLE_WITHIN = 100  # of one that runs in the midst of another
-MAX_WATCHED = 8  # elements that a program which waits looks at
-MAX_LANES = 1 << 24  # addresses kept before they are searched for races; 8 bytes each
+# accesses by one program instance without new information, after which it counts as waiting for another
+MAX_IDLE = 20_000
+MAX_IDLE_WITHIN = 100  # the same for a program instance that runs while another is suspended
+MAX_WATCHED = 8  # elements that a waiting program instance may poll
+MAX_LANES = 1 << 24  # addresses recorded before they are searched for races; 8 bytes each
 
 
 class Stalled(RuntimeError):
-    """A program waits for what no program before it has stored."""
+    """Error raised if a program instance waits for a store that no earlier program instance made."""
 
 
 @dataclass(frozen=True)
 class Region:
-    """An argument's memory as the kernel sees it: addresses [low, high), `start` where the tensor begins.
+    """Memory of one argument in the kernel's address space.
 
-    offset: what to subtract for the real address. storage: which memory it is, for two arguments may share one.
-    protected: the argument of the overload whose memory it is, if kernels must not write that; else empty.
+    Attributes:
+        name: Argument name.
+        start: Address at which the tensor begins.
+        low: First valid address.
+        high: End address, exclusive.
+        offset: Value to subtract to get the real address.
+        storage: Storage address; two arguments may share one.
+        protected: Overload argument that owns the memory, if kernels must not write it; else empty.
     """
 
     name: str
@@ -55,9 +62,12 @@ class Region:
 
 @dataclass(frozen=True)
 class Memory:
-    """What is known of the case's memory. groups: the first byte and length of a rebuilt argument, by the address of
-    its buffer. protected: names of the arguments that must not be written, by the address of their storage.
-    alignment: bytes to which a block's first address must be aligned.
+    """Facts about the memory of a case.
+
+    Attributes:
+        groups: First byte and length for a rebuilt argument, by its buffer's address.
+        protected: Arguments that must not be written: names by storage address.
+        alignment: Alignment in bytes that a block access's first address must have.
     """
 
     groups: dict[int, tuple[int, int]]
@@ -66,16 +76,16 @@ class Memory:
 
 
 class Launch:
-    """The memory of one launch."""
+    """Address space and access log of one launch."""
 
     def __init__(self, kernel: str, file: str, memory: Memory) -> None:
         self.kernel = kernel
         self.program = (0, 0, 0)
-        self.index = 0  # of the program, in natural order
-        self.alone = True  # one program: nobody to race with
-        self.atomic = False  # while a load or store is an atomic one
-        self.stalled = False  # whether a program was found to wait for another
-        self.storages: dict[int, int] = {}  # bytes of each, by its address
+        self.index = 0  # index of the program instance, in natural order
+        self.alone = True  # a single program instance cannot race with another
+        self.atomic = False  # True while a load or store is part of an atomic
+        self.stalled = False  # True if a program instance was found to wait for another
+        self.storages: dict[int, int] = {}  # bytes of each storage, by its address
         self._file = file
         self._memory = memory
         self._regions: dict[int, Region] = {}
@@ -84,31 +94,32 @@ class Launch:
         self._programs: dict[int, tuple[int, int, int]] = {}
         self._clock = 0  # counts accesses
         self._met: Meetings = {}
-        self._watched: set[tuple[int, bytes]] = set()  # what the program looked at lately: an address, and what it saw
-        self._idle = 0  # accesses since it last saw something new
+        # pairs of address and value that the program instance polled recently
+        self._watched: set[tuple[int, bytes]] = set()
+        self._idle = 0  # accesses since the last new value
         self._patience = MAX_IDLE
-        self.lanes = Lanes()  # of the program
+        self.lanes = Lanes()  # state of the current program instance
 
     def register(self, name: str, tensor: torch.Tensor) -> int:
-        """The address that the kernel gets for `tensor`."""
+        """Assign a region to `tensor` and return the address that the kernel gets."""
         number = len(self._regions) + 1
         if number > MAX_REGIONS:
             raise ValueError(f"{self.kernel}: more than {MAX_REGIONS} tensor arguments")
         storage = tensor.untyped_storage()
-        at, length = storage.data_ptr(), storage.nbytes()
+        base, length = storage.data_ptr(), storage.nbytes()
         if length:
-            self.storages[at] = length
-        real = at + int(tensor.storage_offset()) * tensor.element_size()  # `data_ptr` of an empty tensor is 0
-        first, length = self._memory.groups.get(at, (at, length))
+            self.storages[base] = length
+        real = base + int(tensor.storage_offset()) * tensor.element_size()  # the `data_ptr` of an empty tensor is 0
+        first, length = self._memory.groups.get(base, (base, length))
         start = (number << REGION) + (1 << REGION - 1) + (real & 0xFFF)
         offset = start - real
-        protected = self._memory.protected.get(at, "") if at else ""
+        protected = self._memory.protected.get(base, "") if base else ""
         low = first + offset
-        self._regions[number] = Region(name, start, low, low + length, np.uint64(offset), at, protected)
+        self._regions[number] = Region(name, start, low, low + length, np.uint64(offset), base, protected)
         return start
 
     def enter(self, index: int, program: tuple[int, int, int]) -> None:
-        """From here on it is this program that runs."""
+        """Make this program instance the current one."""
         self.index, self.program = index, program
         self.lanes = Lanes()
         self.progress()
@@ -117,27 +128,36 @@ class Launch:
 
     @contextmanager
     def suspended(self) -> Iterator[None]:
-        """The program stands still, and others run."""
-        stands = self.index, self.program, self.lanes
+        """Suspend the current program instance while others run."""
+        suspended = self.index, self.program, self.lanes
         self._patience = MAX_IDLE_WITHIN
         try:
             yield
         finally:
-            self.index, self.program, self.lanes = stands
+            self.index, self.program, self.lanes = suspended
             self._patience = MAX_IDLE
             self.progress()
 
     def forget(self, index: int) -> None:
-        """What this program did was taken back."""
+        """Discard the accesses by a program instance whose effects were undone."""
         self._log = [access for access in self._log if access.program != index]
         self._met.pop(index, None)
 
     def admit(
         self, addresses: np.ndarray, mask: np.ndarray, size: int, kind: str, values: np.ndarray | None = None
     ) -> tuple[np.ndarray, np.ndarray | None]:
-        """The real addresses, and which lanes may be accessed; None if all that `mask` has on may be.
+        """Check the addresses of one access and translate them.
 
-        size: bytes of an element. kind: load, store or atomic. values: what is stored.
+        Args:
+            addresses: Virtual addresses, one for each lane.
+            mask: Active lanes.
+            size: Bytes in an element.
+            kind: `load`, `store` or `atomic`.
+            values: Values to store.
+
+        Returns:
+            The real addresses, and the lanes that may be accessed; None instead of a mask allows all active
+            lanes.
         """
         active = addresses.reshape(-1) if mask.all() else addresses[mask]
         if not active.size:
@@ -158,8 +178,8 @@ class Launch:
     def _admit_slowly(
         self, addresses: np.ndarray, mask: np.ndarray, size: int, kind: str, values: np.ndarray | None
     ) -> tuple[np.ndarray, np.ndarray | None]:
-        """Lane by lane: several arguments, or an address that is none's."""
-        real, fine = addresses.copy(), np.zeros(addresses.shape, dtype=bool)
+        """Check lane by lane, because several arguments are accessed or an address belongs to none."""
+        real, allowed = addresses.copy(), np.zeros(addresses.shape, dtype=bool)
         for number in np.unique(addresses[mask] >> np.uint64(REGION)):
             lanes = mask & (addresses >> np.uint64(REGION) == number)
             region = self._regions.get(int(number))
@@ -171,18 +191,26 @@ class Launch:
             self._report_lanes(region, addresses, lanes & ~inside, size, kind)
             if (lanes & ~aligned & inside).any():
                 self._report_alignment(region, int(addresses[lanes & ~aligned & inside][0]), kind, size)
-            fine |= (good := lanes & inside & aligned)
+            allowed |= (good := lanes & inside & aligned)
             real[lanes] -= region.offset
             if region.protected and kind != "load" and good.any():
                 self._report_protected(region, int(addresses[good][0]), kind)
             if not self.alone and good.any():
                 self._note(region, addresses[good], kind, None if values is None else _selected(values, good))
-        return real, fine
+        return real, allowed
 
     def by_lane(
         self, addresses: np.ndarray, real: np.ndarray, mask: np.ndarray, kind: str, values: np.ndarray | None = None
     ) -> None:
-        """Of an access that was admitted: what its lanes do to each other. mask: the lanes that are performed."""
+        """Check an admitted access for races between lanes within the program instance.
+
+        Args:
+            addresses: Virtual addresses.
+            real: Real addresses.
+            mask: Lanes that are performed.
+            kind: `load`, `store` or `atomic`.
+            values: Values to store.
+        """
         if not mask.any():
             return
         if kind == "load":
@@ -198,27 +226,31 @@ class Launch:
             self._report("race", self._line(), self.program, region.name, address - region.start, text, race[2])
 
     def progress(self) -> None:
-        """The program did something that others can see."""
+        """Record that the program instance did something visible to others, so that it is not polling."""
         self._watched.clear()
         self._idle = 0
 
     def saw(self, addresses: np.ndarray, values: np.ndarray) -> None:
-        """The program loaded `values`. Raises Stalled if it does nothing but look at a few elements again and again."""
-        seen = (int(addresses.flat[0]), values.tobytes()) if addresses.size == 1 else None
-        if seen is None or len(self._watched) > MAX_WATCHED:
+        """Record the values that the program instance loaded.
+
+        Raises:
+            Stalled: The program instance only polls a few elements again and again.
+        """
+        observation = (int(addresses.flat[0]), values.tobytes()) if addresses.size == 1 else None
+        if observation is None or len(self._watched) > MAX_WATCHED:
             self.progress()
-        elif seen not in self._watched:
-            self._watched.add(seen)
+        elif observation not in self._watched:
+            self._watched.add(observation)
             self._idle = 0
         else:
             self._idle += 1
             if self._idle > self._patience:
                 self.stalled = True
-                where = f"{self.kernel}, {told_line(self._text(), self._line())}, program {self.program}"
-                raise Stalled(f"{where}, waits for another program; they run one after the other, in any order")
+                location = f"{self.kernel}, {told_line(self._text(), self._line())}, program {self.program}"
+                raise Stalled(f"{location}, waits for another program; they run one after the other, in any order")
 
     def hinted(self, text: str) -> None:
-        """A hint to the compiler is false."""
+        """Report a compiler hint that is false."""
         self._report("hint", self._line(), self.program, "", 0, text)
 
     def _note(self, region: Region, addresses: np.ndarray, kind: str, values: np.ndarray | None) -> None:
@@ -234,12 +266,12 @@ class Launch:
             self.finish()
 
     def finish(self) -> None:
-        """Report the races among the accesses so far, and forget them."""
+        """Report the races among the accesses so far, and clear the log."""
         for race in races(self._log, self._met):
             region, first, second = race.access.region, self._programs[race.other], self._programs[race.access.program]
             offset = race.address + int(region.offset) - region.start
-            what = "stored different values at" if race.stores else "accessed, and one changed,"
-            text = f"programs {first} and {second} {what} byte {offset} of {region.name}: no atomics order them"
+            action = "stored different values at" if race.stores else "accessed, and one changed,"
+            text = f"programs {first} and {second} {action} byte {offset} of {region.name}: no atomics order them"
             self._report("race", race.access.line, second, region.name, offset, text, race.stores)
         self._log, self._lanes = [], 0
 
@@ -247,22 +279,22 @@ class Launch:
         if not bad.any():
             return
         offset = int(addresses[bad][0]) - region.start
-        span = f"has bytes {region.low - region.start} to {region.high - region.start}"
-        span = "is empty" if region.low == region.high else span
+        extent = f"has bytes {region.low - region.start} to {region.high - region.start}"
+        extent = "is empty" if region.low == region.high else extent
         lanes = int(bad.sum())
-        text = f"{lanes} lanes {kind} {size} bytes outside {region.name}, which {span}: at byte {offset}"
+        text = f"{lanes} lanes {kind} {size} bytes outside {region.name}, which {extent}: at byte {offset}"
         text += f" (element {offset // size})" if offset % size == 0 else ""
         self._report("bounds", self._line(), self.program, region.name, offset, text)
 
     def _report_stray(self, address: int, size: int, kind: str) -> None:
-        what = "a pointer that was computed or loaded, or an offset far out"
-        text = f"{kind} of {size} bytes at an address that belongs to no argument: {what}"
+        cause = "a pointer that was computed or loaded, or an offset far out"
+        text = f"{kind} of {size} bytes at an address that belongs to no argument: {cause}"
         self._report("bounds", self._line(), self.program, "", address & (1 << REGION) - 1, text)
 
     def _report_protected(self, region: Region, address: int, kind: str) -> None:
         offset = address - region.start
-        whose = f"argument {region.protected}, which this overload leaves alone"
-        text = f"{kind} at byte {offset} of {region.name}: {whose}"
+        owner = f"argument {region.protected}, which this overload leaves alone"
+        text = f"{kind} at byte {offset} of {region.name}: {owner}"
         self._report("argument", self._line(), self.program, region.name, offset, text)
 
     def _report_alignment(self, region: Region, address: int, kind: str, alignment: int) -> None:
@@ -277,7 +309,7 @@ class Launch:
         if key in notes.accesses or len(notes.accesses) >= MAX_REPORTS:
             return
         shown = snippet(self._text(), line)
-        place = {
+        entry = {
             "kind": kind,
             "kernel": self.kernel,
             "line": line,
@@ -285,14 +317,14 @@ class Launch:
             "snippet": shown,
             "stores": stores,
         }
-        where = f"{self.kernel}, {told_line(self._text(), line)}, program {tuple(program)}"
-        notes.accesses[key] = {**place, "argument": name, "offset": offset, "text": f"{text} ({where})"}
+        location = f"{self.kernel}, {told_line(self._text(), line)}, program {tuple(program)}"
+        notes.accesses[key] = {**entry, "argument": name, "offset": offset, "text": f"{text} ({location})"}
 
     def _text(self) -> str:
         return "".join(linecache.getlines(self._file))
 
     def _line(self) -> int:
-        """The line of the kernel file that is being interpreted; 0 if it is not there."""
+        """Return the current line of the kernel file in the call stack, or 0 if no frame is from the file."""
         frame: Any = sys._getframe(2)
         while frame is not None and frame.f_code.co_filename != self._file:
             frame = frame.f_back
@@ -300,8 +332,8 @@ class Launch:
 
 
 def _misaligned(addresses: np.ndarray, size: int) -> np.ndarray:
-    found: np.ndarray = (addresses & np.uint64(size - 1)) != 0
-    return found
+    misaligned: np.ndarray = (addresses & np.uint64(size - 1)) != 0
+    return misaligned
 
 
 def _selected(values: np.ndarray, mask: np.ndarray) -> np.ndarray:

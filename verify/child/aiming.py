@@ -1,4 +1,4 @@
-"""Kernel files with a table of settings are told which device's are wanted, and which Triton compiles them."""
+"""Set the tuning target and the Triton version in kernel files that have a table of settings."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 
 import torch
 
-_TARGET = "TUNING_TARGET"  # of the block `tuned`, which asks for what the device is
-_TRITON = "TRITON"  # of the same module, for blocks that are written in what few versions have
+_TARGET = "TUNING_TARGET"  # name in the block `tuned`, which reads the target device from it
+_TRITON = "TRITON"  # name in the same module, for blocks that need features of certain Triton versions
 
 
 def aim(module: ModuleType, target: str) -> None:
-    """Tell a kernel file that has settings by target which target's are wanted, and what compiles it."""
+    """Set the target and the compiler version in a kernel file that has settings by target."""
     if _TARGET in vars(module):
         vars(module)[_TARGET] = target
     if _TRITON in vars(module):
@@ -22,7 +22,7 @@ def aim(module: ModuleType, target: str) -> None:
 
 
 def compiler() -> str:
-    """Triton's version, such as 3.9, where it compiles kernels; `""` where it interprets them."""
+    """Return Triton's version, such as 3.9, if it compiles kernels; `""` if it interprets them."""
     triton = sys.modules["triton"]
     if type(triton.language.softmax).__name__ == "InterpretedFunction":
         return ""
@@ -30,17 +30,21 @@ def compiler() -> str:
 
 
 def has_settings(sources: Iterable[str]) -> bool:
-    """Whether one of these files has settings by target."""
+    """Return True if one of these files has settings by target."""
     return any(_TARGET in source for source in sources)
 
 
 def name_of(target: dict[str, Any]) -> str:
-    """How kernel files name a platform's target."""
+    """Return the name that kernel files use for a platform's target."""
     return f"sm_{target['arch']}" if target["backend"] == "cuda" else str(target["arch"])
 
 
 def target(index: int | None = None) -> str:
-    """What kernels are compiled for on a GPU, such as sm_90; on the current one of a process that uses any, else ''."""
+    """Return the architecture that kernels are compiled for on a GPU, such as sm_90.
+
+    Args:
+        index: GPU index. None selects the current one if this process uses a GPU; otherwise the result is ''.
+    """
     if index is None and not torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
         return ""
     properties = torch.cuda.get_device_properties(torch.cuda.current_device() if index is None else index)

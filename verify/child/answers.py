@@ -1,4 +1,4 @@
-"""What is odd about a wrapper's result: no plain tensor, elements that share memory, or memory of an earlier result."""
+"""Detect invalid results: not a plain tensor, overlapping elements, or memory shared with an earlier result."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ import torch
 
 from traces.overloads import UPDATED, kind, resolve, written
 
-MAX_KEPT_BYTES = 64 << 20  # of earlier results
-MAX_SPARE_BYTES = 1 << 16  # of a result, beyond what it and the arguments span
-MAX_COUNTED = 1 << 20  # elements whose places are compared one by one
+MAX_KEPT_BYTES = 64 << 20  # bytes of earlier results that are kept alive
+MAX_SPARE_BYTES = 1 << 16  # bytes that a result may allocate in excess of the limit
+MAX_COUNTED = 1 << 20  # elements whose positions are compared one by one
 
 
 def complaints(overload: str, arguments: Mapping[str, Any], result: Any) -> list[str]:
-    """Why the result, or an argument after the call, is no plain tensor of its own memory; a line each.
+    """Return reasons why a result, or an argument after the call, is not a plain tensor with its own memory.
 
-    Conj and neg bits are the parent's to compare where the overload is a view, which may set them. So is whether a
-    result is sparse.
+    The parent compares conj and neg bits if the overload is a view, because a view may set them. It also checks
+    if a result should be sparse.
     """
-    given = list(tensors(arguments))
-    odd = {name for t in given for name in _properties(t)}
+    inputs = list(tensors(arguments))
+    accepted = {name for t in inputs for name in _properties(t)}
     if kind(resolve(overload)) == "view":
-        odd |= {"its conj bit set", "its neg bit set"}
-    found = [f"argument {name} has {text}" for name, value in arguments.items() for text in _classes(value)]
-    found += [f"the result has {text}" for text in _classes(result)]
-    found += [f"the result has {text}" for t in tensors(result) for text in _properties(t) if text not in odd]
-    found += [f"the result has {text}" for text in _shared(arguments, result)]
-    found += _oversized(arguments, result)
-    found += [f"an argument has {text}" for t in given for text in _properties(t) if text == _GRAD]
-    return list(dict.fromkeys(found))
+        accepted |= {"its conj bit set", "its neg bit set"}
+    messages = [f"argument {name} has {text}" for name, value in arguments.items() for text in _classes(value)]
+    messages += [f"the result has {text}" for text in _classes(result)]
+    messages += [f"the result has {text}" for t in tensors(result) for text in _properties(t) if text not in accepted]
+    messages += [f"the result has {text}" for text in _shared(arguments, result)]
+    messages += _oversized(arguments, result)
+    messages += [f"an argument has {text}" for t in inputs for text in _properties(t) if text == _GRAD]
+    return list(dict.fromkeys(messages))
 
 
 _GRAD = "requires_grad set"
@@ -57,36 +57,37 @@ def _properties(tensor: torch.Tensor) -> list[str]:
 
 
 def _shared(arguments: Mapping[str, Any], result: Any) -> list[str]:
-    """Results whose elements share memory that is no argument's: the next operator in place would write them all."""
+    """Describe new results whose elements share memory; the next in-place operator would write them all."""
     with torch._C.DisableTorchFunctionSubclass():
-        given = {t.untyped_storage().data_ptr() for t in strided(arguments)}
-        new = [t for t in strided(result) if t.untyped_storage().data_ptr() not in given]
+        known = {t.untyped_storage().data_ptr() for t in strided(arguments)}
+        new = [t for t in strided(result) if t.untyped_storage().data_ptr() not in known]
         return [
             f"elements that share memory: shape {list(t.shape)}, stride {list(t.stride())}" for t in new if _overlaps(t)
         ]
 
 
 def _oversized(arguments: Mapping[str, Any], result: Any) -> list[str]:
-    """Results that keep more memory alive than the whole call has to do with."""
+    """Describe results that keep much more memory alive than the whole call needs."""
     with torch._C.DisableTorchFunctionSubclass():
-        given, new = list(strided(arguments)), list(strided(result))
-        most = MAX_SPARE_BYTES + 2 * sum(t.numel() * t.element_size() for t in (*given, *new))
-        known = {t.untyped_storage().data_ptr() for t in given}
+        inputs, new = list(strided(arguments)), list(strided(result))
+        most = MAX_SPARE_BYTES + 2 * sum(t.numel() * t.element_size() for t in (*inputs, *new))
+        known = {t.untyped_storage().data_ptr() for t in inputs}
         storages = [(t.untyped_storage(), list(t.shape)) for t in new]
-        held = [(s.nbytes(), shape) for s, shape in storages if s.data_ptr() not in known and s.nbytes() > most]
+        oversized = [(s.nbytes(), shape) for s, shape in storages if s.data_ptr() not in known and s.nbytes() > most]
     return [
-        f"the result has {size:,} bytes of memory for shape {shape}: allocate what it needs" for size, shape in held
+        f"the result has {size:,} bytes of memory for shape {shape}: allocate what it needs"
+        for size, shape in oversized
     ]
 
 
 class Counters:
-    """Of the arguments that the overload leaves alone: how often each was written by operators in place."""
+    """Version counters that show how often protected arguments were written in place."""
 
     def __init__(self, arguments: Mapping[str, Any], protected: Mapping[int, str]) -> None:
         self._kept = [(t, t._version, protected.get(t.untyped_storage().data_ptr())) for t in strided(arguments)]
 
     def moved(self) -> list[str]:
-        """Why an argument was not left alone, though it may hold what it held."""
+        """Describe protected arguments that were written, even if their values are unchanged."""
         changed = {name for t, before, name in self._kept if name is not None and t._version != before}
         return [
             f"argument {name} was written during the call, and may be as it was: leave it alone" for name in changed
@@ -94,7 +95,7 @@ class Counters:
 
 
 def _overlaps(tensor: torch.Tensor) -> bool:
-    """Whether two elements lie at one place."""
+    """Return True if two elements share one address."""
     extent, dense = 1, True
     for stride, size in sorted((s, n) for s, n in zip(tensor.stride(), tensor.shape, strict=True) if n > 1):
         if stride == 0:
@@ -103,10 +104,10 @@ def _overlaps(tensor: torch.Tensor) -> bool:
         extent += stride * (size - 1)
     if dense or not 0 < tensor.numel() <= MAX_COUNTED:
         return False
-    places = np.zeros((), dtype=np.int64)
+    offsets = np.zeros((), dtype=np.int64)
     for stride, size in zip(tensor.stride(), tensor.shape, strict=True):
-        places = np.add.outer(places, np.arange(size) * stride)
-    return len(np.unique(places)) < places.size
+        offsets = np.add.outer(offsets, np.arange(size) * stride)
+    return len(np.unique(offsets)) < offsets.size
 
 
 def tensors(value: Any) -> Iterator[torch.Tensor]:
@@ -121,7 +122,7 @@ def tensors(value: Any) -> Iterator[torch.Tensor]:
 
 
 def strided(value: Any) -> Iterator[torch.Tensor]:
-    """The tensors that have memory: of a sparse one its indices and values."""
+    """Yield the tensors that have memory; for a sparse tensor, its indices and values."""
     for tensor in tensors(value):
         if tensor.layout is torch.sparse_coo:
             yield from (tensor._indices(), tensor._values())
@@ -130,20 +131,28 @@ def strided(value: Any) -> Iterator[torch.Tensor]:
 
 
 class EarlierResults:
-    """Results of earlier requests, kept alive so that memory in common with one is no accident."""
+    """Results of earlier requests.
+
+    They are kept alive, so that memory shared with one of them cannot be a coincidence.
+    """
 
     def __init__(self) -> None:
-        self._kept: deque[tuple[torch.UntypedStorage, int, int]] = deque()  # with the first byte, and what ends it
+        self._kept: deque[tuple[torch.UntypedStorage, int, int]] = deque()  # storages with their first byte and end
         self._bytes = 0
-        self._starts: list[int] = []  # in order, of memory that no other of them has a part of
+        self._starts: list[int] = []  # sorted starts of memory ranges that overlap no other range
         self._ends: dict[int, int] = {}
-        self._shared: list[tuple[int, int]] = []  # the others
+        self._shared: list[tuple[int, int]] = []  # ranges that overlap another one
 
     def shares_memory(self, result: Any, arguments: Collection[int]) -> bool:
-        """Whether `result` lies in memory of an earlier one; it is kept. arguments: buffers that do not count."""
+        """Return True if `result` lies in memory of an earlier result, and keep it alive.
+
+        Args:
+            result: The current request's result.
+            arguments: Buffers that do not count, by address.
+        """
         with torch._C.DisableTorchFunctionSubclass():
-            found = [t.untyped_storage() for t in strided(result)]
-        fresh = {s.data_ptr(): s for s in found if s.nbytes() and s.data_ptr() not in arguments}
+            storages = [t.untyped_storage() for t in strided(result)]
+        fresh = {s.data_ptr(): s for s in storages if s.nbytes() and s.data_ptr() not in arguments}
         shared = any(self._meets(start, start + s.nbytes()) for start, s in fresh.items())
         for start, storage in fresh.items():
             self._keep(start, storage)
@@ -176,13 +185,13 @@ class EarlierResults:
 
 
 def protected(overload: str, arguments: dict[str, Any]) -> dict[int, str]:
-    """Names of the arguments that the overload does not write, by the addresses of their storages."""
-    may = written(resolve(overload)) | UPDATED
-    found: dict[int, str] = {}
-    free: set[int] = set()  # of an argument that is written
+    """Return the arguments that the overload does not write, as names by storage address."""
+    writable = written(resolve(overload)) | UPDATED
+    names: dict[int, str] = {}
+    unprotected: set[int] = set()  # storages that belong to an argument that is written
     for name, value in arguments.items():
         for tensor in strided(value):
             address = tensor.untyped_storage().data_ptr()
-            found.setdefault(address, name)
-            free |= {address} if name in may else set()
-    return {address: name for address, name in found.items() if address not in free}
+            names.setdefault(address, name)
+            unprotected |= {address} if name in writable else set()
+    return {address: name for address, name in names.items() if address not in unprotected}

@@ -1,4 +1,4 @@
-"""What Triton's compiler says of a kernel: every message, with its place as a line of the kernel file."""
+"""Format messages from Triton's compiler, with their positions as lines of the kernel file."""
 
 from __future__ import annotations
 
@@ -11,15 +11,17 @@ _PLACE = re.compile(r"^at (\d+):(\d+):", re.MULTILINE)  # line and column within
 
 
 def compiler_log(error: BaseException, file: str) -> str:
-    """Type and text of an error and of each of its causes: the caller's line first, the message at the end.
+    """Return the type and text of an error and its causes: the caller's line first, the message at the end.
 
-    file: the text of the kernel file, of which Triton names lines from the function's `def` on.
+    Args:
+        error: Error raised by the compiler.
+        file: Kernel file text. Triton counts lines from the function's `def`.
     """
-    told: list[str] = []
+    messages: list[str] = []
     for cause in _causes(error):
-        if not any(str(cause) in text for text in told):
-            told.append(f"{type(cause).__name__}: {_placed(cause, file)}")
-    return "\n".join(told)
+        if not any(str(cause) in text for text in messages):
+            messages.append(f"{type(cause).__name__}: {_placed(cause, file)}")
+    return "\n".join(messages)
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
@@ -31,18 +33,21 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
 def _placed(error: BaseException, file: str) -> str:
     source = getattr(error, "src", None) or ""
     start = file.find(source) if source else -1
-    if start < 0:  # no function of this file: Triton's own library is compiled the same way
+    if start < 0:  # not a function in this file; Triton's own library is compiled in the same way
         return str(error)
     before = file.count("\n", 0, start)
     return _PLACE.sub(lambda m: f"at {told_line(file, before + int(m[1]))}, column {m[2]}:", str(error), count=1)
 
 
 def headline(log: str) -> str:
-    """A compiler's log in a line: Triton puts the place first, the source in between and the message last; the tools
-    that it runs call theirs an error, and it puts the command that repeats them last."""
+    """Return a compiler log as one line.
+
+    Triton prints the position first, then the source, and the message last. The tools that it runs mark the
+    message with `error:`, and Triton appends the command that repeats them.
+    """
     lines = [line.strip() for line in log.split("\n") if line.strip()] or ["no log"]
     errors = (re.search(r"\berror\s*:.*", line) for line in lines[1:])
-    message = next((found[0] for found in errors if found), lines[-1])
-    if "Block pointers have been removed" in log:  # from Triton 3.7 on
+    message = next((match[0] for match in errors if match), lines[-1])
+    if "Block pointers have been removed" in log:  # since Triton 3.7
         message += " (write tl.make_tensor_descriptor, or pointers: base + offsets)"
     return " ".join(dict.fromkeys((lines[0], message)))

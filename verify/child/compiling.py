@@ -1,4 +1,4 @@
-"""Launches that compile for every target and do not run."""
+"""Compile launches for every target without running them."""
 
 from __future__ import annotations
 
@@ -15,19 +15,20 @@ from verify.child.launches import grid_of, note, passed
 from verify.child.tuning import patch_autotuners
 from verify.child.witness import witness
 
-MAX_THREADS = 1024  # of a program instance: CUDA C programming guide, table of compute capabilities; HIP has as many
+# for one program instance: CUDA C programming guide, table of compute capabilities; HIP has the same limit
+MAX_THREADS = 1024
 
 
 class TooManyThreads(Exception):
-    """A kernel compiles, but no program instance of it can have so many warps."""
+    """Error raised if a kernel compiles, but with more warps than a program instance can have."""
 
 
 class OutOfSharedMemory(Exception):
-    """A kernel compiles, but no program instance of it fits on the target."""
+    """Error raised if a kernel compiles, but a program instance needs more shared memory than the target has."""
 
 
 class CompileOnlyDriver:
-    """The little of a Triton driver that choosing a target and specialising arguments asks for."""
+    """Minimal Triton driver, sufficient to choose a target and to specialise arguments."""
 
     def __init__(self, target: dict[str, Any]) -> None:
         from triton.backends.compiler import GPUTarget
@@ -48,7 +49,7 @@ class CompileOnlyDriver:
 
 
 class Targets:
-    """Those of the platform, and those for which launches compile now: all, unless it is said otherwise."""
+    """Targets of the platform, and the targets that launches compile for at present; all by default."""
 
     def __init__(self) -> None:
         self.every = self.now = list[dict[str, Any]]()
@@ -58,14 +59,14 @@ targets = Targets()
 
 
 def patch_compiler(every: list[dict[str, Any]]) -> None:
-    """Have every launch compile for the targets, and do no more."""
+    """Replace Triton's launch by compilation for all targets."""
     targets.every = targets.now = every
     from triton import knobs
     from triton.runtime import driver
     from triton.runtime.jit import JITFunction
 
     original = JITFunction.run
-    knobs.compilation.store_binary_only = True  # of what is kept nobody reads the texts on the way
+    knobs.compilation.store_binary_only = True  # intermediate representations are not read, so they are not stored
 
     def launch(self: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
         notes.kernels.append(self.__name__)
@@ -82,10 +83,10 @@ def patch_compiler(every: list[dict[str, Any]]) -> None:
         notes.variants[_variant(self, named, constexprs)] = None
         usual = {n: _usual(v) if n in runtime else v for n, v in named.items()}
 
-        def compile_for(target: dict[str, Any], given: dict[str, Any]) -> Any:
+        def compile_for(target: dict[str, Any], launch_arguments: dict[str, Any]) -> Any:
             driver.set_active(CompileOnlyDriver(target))
             self.device_caches.pop(0, None) if len(targets.every) > 1 else None
-            compiled = original(self, grid=grid, warmup=True, **given)
+            compiled = original(self, grid=grid, warmup=True, **launch_arguments)
             _check_threads(self.__name__, compiled, target)
             _check_shared_memory(self.__name__, compiled, target)
             return compiled
@@ -96,9 +97,9 @@ def patch_compiler(every: list[dict[str, Any]]) -> None:
                 try:
                     try:
                         compiled = compile_for(target, usual)
-                    except Exception:  # noqa: BLE001 - of other integers; these are the launch's own
+                    except Exception:  # noqa: BLE001 - the usual integers failed; retry with the actual ones
                         compiled = compile_for(target, named)
-                except Exception as error:  # noqa: BLE001 - whatever the compiler raises is its log
+                except Exception as error:  # noqa: BLE001 - any exception of the compiler is its log
                     file = "".join(linecache.getlines(self.fn.__code__.co_filename))
                     notes.refused = notes.refused or compiler_log(error, file)
                     raise
@@ -109,11 +110,11 @@ def patch_compiler(every: list[dict[str, Any]]) -> None:
 
 
 def _usual(value: Any) -> Any:
-    """The multiple of 16 that stands for an integer of a launch, of the same width; 1 stays.
+    """Return the multiple of 16 that represents an integer argument of the same width; 1 is unchanged.
 
-    Triton compiles anew for an integer that is 1, which it folds, and for one that is a multiple of 16, which is a hint
-    for addresses: what is known to be aligned is copied in pipelines and takes the most shared memory. So a kernel that
-    compiles with the hint compiles without, and need not for each tuple of sizes.
+    Triton compiles separately for an integer that is 1, which it folds, and for a multiple of 16. The latter is
+    an alignment hint: aligned data can be copied in pipelines, which needs the most shared memory. A kernel that
+    compiles with the hint therefore compiles without it, so it is not compiled for each tuple of sizes.
     """
     if isinstance(value, tuple):
         items = tuple(map(_usual, value))
@@ -126,17 +127,20 @@ def _usual(value: Any) -> Any:
 
 
 def _variant(kernel: Any, named: dict[str, Any], constexprs: set[str]) -> str:
-    """Names what Triton compiles for a launch: launches of one name share it, on one target."""
+    """Name the specialisation that Triton compiles for a launch; launches with the same name share it on one target."""
     plain = {p.name for p in kernel.params if p.do_not_specialize}
-    told = {
+    properties = {
         n: str(v) if n in constexprs or n not in kernel.arg_names else _known(v, n in plain) for n, v in named.items()
     }
-    return f"{kernel.__name__}:{hashlib.sha256(repr(sorted(told.items())).encode()).hexdigest()[:16]}"
+    return f"{kernel.__name__}:{hashlib.sha256(repr(sorted(properties.items())).encode()).hexdigest()[:16]}"
 
 
 def _known(value: Any, plain: bool = False) -> Any:
-    """What of an argument the compiler knows: of an integer its width, and unless it is `plain` whether it is 1 or a
-    multiple of 16; of a tensor its dtype, and whether its address is such a multiple."""
+    """Return the properties of an argument that the compiler specialises on.
+
+    For an integer, these are its width and, unless `plain`, a mark if it is 1 or a multiple of 16. For a tensor,
+    these are its dtype, and True if its address is a multiple of 16.
+    """
     if isinstance(value, tuple):
         return tuple(map(_known, value))
     if isinstance(value, torch.Tensor):

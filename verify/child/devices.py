@@ -1,6 +1,6 @@
-"""Launches on a device of PyTorch's: what a child does before its sandbox closes, and how launches are noted.
+"""Prepare a PyTorch device before the sandbox closes, and record launches on it.
 
-Nothing here knows a vendor: `torch.accelerator` names the device, Triton's driver for it launches.
+The module is independent of vendors: `torch.accelerator` names the device, and Triton's driver launches.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from verify.child.witness import witness
 
 
 def start(place: str, directory: Path) -> None:
-    """Initialise the device and run one kernel there, so that Triton has built what it needs to launch."""
+    """Initialise the device and run one kernel on it, so that Triton has built everything it needs to launch."""
     import triton
 
     torch.accelerator.set_device_index(torch.device(place).index)
@@ -30,7 +30,7 @@ def start(place: str, directory: Path) -> None:
 
 
 def patch_launches() -> None:
-    """Have every launch of this process noted before it runs."""
+    """Record every launch in this process before it runs."""
     from triton.runtime.jit import JITFunction
 
     original = JITFunction.run
@@ -53,7 +53,7 @@ def patch_launches() -> None:
 
 
 def is_lost(place: str) -> bool:
-    """Whether an error has left the device of no use to this process."""
+    """Return True if an error has made the device unusable for this process."""
     try:
         torch.accelerator.synchronize(torch.device(place))
     except RuntimeError:

@@ -1,7 +1,7 @@
-"""Arguments whose rows lie gigabytes apart, as rows of a slice of a large tensor do, so that offsets need 64 bits.
+"""Lay out argument rows gigabytes apart, like rows in a slice of a large tensor, so that offsets need 64 bits.
 
-The memory between the rows is address space alone, which a process of this mode reserves before it is confined; its
-children inherit it. A page is taken where a row lies.
+The gaps between rows are only reserved address space. A process reserves it before it is confined, and its
+children inherit it. Pages are allocated only for the rows themselves.
 """
 
 from __future__ import annotations
@@ -13,28 +13,31 @@ from typing import Any
 import torch
 
 RESERVED = 1 << 40  # bytes
-WIDE = 1 << 31  # the first number that an int32 does not hold
-_MAP_NORESERVE = 0x4000  # linux/mman.h; Python names it from 3.13 on
+WIDE = 1 << 31  # first integer that does not fit into int32
+_MAP_NORESERVE = 0x4000  # linux/mman.h; Python has a name for it since 3.13
 
 
 class Far:
-    """The memory reserved, and what of it the present call has."""
+    """Reserved address space, and the part that the present call uses."""
 
     def __init__(self) -> None:
         self._memory: mmap.mmap | None = None
         self._taken = 0
 
     def reserve(self) -> None:
-        """Where address space is limited there is none, and `spread` changes nothing."""
+        """Reserve the address space; if it is limited, nothing is reserved and `spread` changes nothing."""
         try:
             self._memory = mmap.mmap(-1, RESERVED, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _MAP_NORESERVE)
         except OSError:
             return
 
     def spread(self, arguments: Mapping[str, Any], how: str) -> dict[str, Any]:
-        """The same with every contiguous tensor of two rows or more laid out anew.
+        """Return the arguments with a new layout for every contiguous tensor with two rows or more.
 
-        how: `apart`, with WIDE elements from each row to the next, or `across`, from the first row to the last.
+        Args:
+            arguments: Arguments by name.
+            how: `apart` puts WIDE elements between neighbouring rows; `across` puts them between the first row
+                and the last.
         """
         self._taken = 0
         if self._memory is not None:
@@ -57,14 +60,14 @@ class Far:
         self._taken += (nbytes // mmap.PAGESIZE + 2) * mmap.PAGESIZE
         return memory.as_strided(value.shape, (stride, *value.stride()[1:])).copy_(value)
 
-    def gather(self, given: Mapping[str, Any], spread: Mapping[str, Any]) -> None:
-        """Write to the arguments that were given what those that were spread hold now."""
-        for name, value in given.items():
-            several = value if isinstance(value, list | tuple) else [value]
-            others = spread[name] if isinstance(value, list | tuple) else [spread[name]]
-            for own, other in zip(several, others, strict=True):
-                if own is not other:
-                    own.copy_(other)
+    def gather(self, originals: Mapping[str, Any], spread: Mapping[str, Any]) -> None:
+        """Copy the present values in the spread arguments back to the original ones."""
+        for name, value in originals.items():
+            targets = value if isinstance(value, list | tuple) else [value]
+            sources = spread[name] if isinstance(value, list | tuple) else [spread[name]]
+            for target, source in zip(targets, sources, strict=True):
+                if target is not source:
+                    target.copy_(source)
 
 
 def _has_rows(t: torch.Tensor) -> bool:

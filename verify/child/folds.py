@@ -1,8 +1,8 @@
-"""Reductions and scans by any function, in an order that is not the elements' own.
+"""Run reductions and scans with arbitrary functions in an order that differs from the element order.
 
-On a GPU, lanes hold elements that do not follow each other, and combine them as their layout has it: a reduction's
-function has to be associative and commutative, a scan's associative. Which order it is does not change from one run to
-the next.
+On a GPU, a lane holds elements that are not adjacent, and the layout determines the combination order. A
+reduction's function has to be associative and commutative, a scan's has to be associative. The order is the same
+in every run.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 
 @cache
 def mend_folds() -> None:
-    """Mend the interpreter of this process. Its own methods go from element to element, in Python."""
+    """Replace the reductions and scans of this process's interpreter, whose own loops visit elements in Python."""
     from triton.runtime import interpreter
 
     interpreter.ReduceOps.generic_reduce = _generic_reduce
@@ -24,14 +24,14 @@ def mend_folds() -> None:
     fast = (standard._argmin_combine_tie_break_fast, standard._argmax_combine_tie_break_fast)
 
     def apply_impl(self: Any, values: Any) -> Any:
-        """A function that leaves open which of equal elements it finds does not find the first."""
+        """Do not return the first of equal elements if the function leaves the choice open."""
         return self.generic_reduce(values) if self.combine_fn in fast else apply(self, values)
 
     interpreter.ReduceOps.apply_impl = apply_impl
 
 
 def _generic_reduce(self: Any, values: Any) -> list[Any]:
-    """Pairs are combined, then these, and so on, in whole arrays at a time."""
+    """Combine pairs in a permuted order, then the results in pairs, and so on, with whole arrays at a time."""
     axis = self.axis
     arrays = [np.moveaxis(v.handle.data, axis, -1) if axis is not None else v.handle.data.reshape(-1) for v in values]
     layout = np.random.default_rng(arrays[0].shape[-1]).permutation(arrays[0].shape[-1])
@@ -48,21 +48,21 @@ def _generic_reduce(self: Any, values: Any) -> list[Any]:
 
 
 def _generic_scan(self: Any, values: Any) -> list[Any]:
-    """What ends at an element grows to three times its length, again and again, in whole arrays at a time."""
+    """Triple the window that ends at each element until it covers the prefix, with whole arrays at a time."""
     arrays = [np.moveaxis(v.handle.data, self.axis, -1) for v in values]
     size, length = arrays[0].shape[-1], 1
     while length < size:
-        parts, short = arrays, np.arange(size) < length  # those that begin with the first element
-        for _ in range(2):  # what ends `length` before an element, and then the part that ends at it
-            found = _combined(self, values, [np.roll(a, length, -1) for a in arrays], parts)
-            arrays = [np.where(short, p, f) for p, f in zip(parts, found, strict=True)]
+        parts, short = arrays, np.arange(size) < length  # marks windows that begin with the first element
+        for _ in range(2):  # first the window `length` before each element, then the one before that
+            combined = _combined(self, values, [np.roll(a, length, -1) for a in arrays], parts)
+            arrays = [np.where(short, p, f) for p, f in zip(parts, combined, strict=True)]
         length *= 3
     return [self.to_tensor(np.moveaxis(a, -1, self.axis), v.dtype) for a, v in zip(arrays, values, strict=True)]
 
 
 def _combined(self: Any, values: Any, left: list[Any], right: list[Any]) -> list[Any]:
-    """What the function makes of arrays of elements, in the types of `values`."""
+    """Apply the combine function to arrays of elements, in the types of `values`."""
     tensors = [self.to_tensor(a, v.dtype) for side in (left, right) for a, v in zip(side, values, strict=True)]
-    found = self.combine_fn.fn(*tensors)
-    several = found if isinstance(found, tuple) else (found,)
-    return [self.to_tensor(f.handle.data, v.dtype).handle.data for f, v in zip(several, values, strict=True)]
+    result = self.combine_fn.fn(*tensors)
+    results = result if isinstance(result, tuple) else (result,)
+    return [self.to_tensor(f.handle.data, v.dtype).handle.data for f, v in zip(results, values, strict=True)]

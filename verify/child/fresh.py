@@ -1,7 +1,8 @@
-"""What memory that nobody wrote holds: no single value, so that no answer is right because of it.
+"""Fill uninitialised memory with mixed values, so that no answer is right by accident.
 
-PyTorch's own fill (torch.utils.deterministic) makes it NaN, True or the largest integer, which may be the answer of an
-element that a kernel skips. Here some elements of every allocation, drawn anew for each request, hold another value.
+PyTorch's own fill (torch.utils.deterministic) writes NaN, True or the largest integer. That may be the right
+answer for an element that a kernel skips. Here some elements of every allocation, drawn anew for each request,
+have another value.
 """
 
 from __future__ import annotations
@@ -17,19 +18,24 @@ from torch._ops import OpOverload
 from traces.facts import tagged
 from traces.overloads import base_name, uninitialised
 
-OTHER = 0x5A  # of every byte of the elements that are changed; False for bool
+OTHER = 0x5A  # value for each byte of the changed elements; False for bool
 _GROWING = tagged("growing")
 
 
 class Fresh:
-    """Off until `configure` is called."""
+    """Filler for new allocations; inactive until `configure` is called."""
 
     def __init__(self) -> None:
         self._contents: int | None = None
         self._flipped = False
 
     def configure(self, contents: int, seed: int) -> None:
-        """contents: decides which elements hold OTHER. Of an odd seed it is those that hold it of no even one."""
+        """Activate the filler.
+
+        Args:
+            contents: Seed that decides which elements are changed.
+            seed: An odd seed changes exactly the elements that an even one does not.
+        """
         self._contents = contents
         self.__dict__.pop("_random", None)
         self._flipped = seed % 2 == 1
@@ -39,11 +45,11 @@ class Fresh:
         return np.random.default_rng(self._contents)
 
     def size(self, func: OpOverload, args: tuple[Any, ...]) -> int:
-        """Bytes of memory that exist before a call of `func`, if it is one that makes memory larger."""
+        """Return the bytes that exist before `func` is called if it enlarges a tensor's memory, else 0."""
         return nbytes(args[0]) if base_name(func) in _GROWING else 0
 
     def fill(self, func: OpOverload, result: Any, first: int) -> None:
-        """Change what a call of `func` allocated, from byte `first` on."""
+        """Change the memory that a call allocated, from byte `first` on."""
         if self._contents is None or not uninitialised(func) or not isinstance(result, torch.Tensor):
             return
         size, length = result.element_size(), nbytes(result) - first
@@ -57,12 +63,12 @@ class Fresh:
             memory.masked_fill_(torch.from_numpy(chosen).to(result.device).unsqueeze(1), value)
             return
         address = result.untyped_storage().data_ptr() + first
-        held = np.ctypeslib.as_array((ctypes.c_uint8 * length).from_address(address))
-        held[: length // size * size].reshape(-1, size)[chosen] = value
+        memory_bytes = np.ctypeslib.as_array((ctypes.c_uint8 * length).from_address(address))
+        memory_bytes[: length // size * size].reshape(-1, size)[chosen] = value
 
 
 def nbytes(tensor: torch.Tensor) -> int:
-    """Of its storage, if it has one."""
+    """Return the bytes of a tensor's storage, or 0 if it has none."""
     has_none = tensor.layout is not torch.strided or tensor.device.type == "meta"
     return 0 if has_none else tensor.untyped_storage().nbytes()
 

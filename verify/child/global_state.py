@@ -1,7 +1,7 @@
-"""State of the process that outlives a call, by which one kernel could touch the next: told and put back.
+"""Detect and undo changes to process state, through which one kernel could affect the next.
 
-To look at every function of torch after every call would take a third of a call's time; CPython counts the changes of a
-dict, so that only those are looked into that were changed.
+It would take one third of a call's time to compare every function of torch after every call. CPython counts the
+changes to a dict, so only changed dicts are compared.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ import torch
 
 from traces.packaging import qualified
 
-_TINY = 5e-324  # the smallest denormal double
+_TINY = 5e-324  # smallest denormal double
 
 
 class GlobalState:
-    """A snapshot, and what differs from it. To be taken and compared under the same grad mode."""
+    """Snapshot of the process state; it must be taken and compared under the same grad mode."""
 
     def __init__(self) -> None:
         self._flags = {name: (get(), get, put) for name, (get, put) in _flags().items()}
         self._spaces = [_Space(name, space) for name, space in _namespaces().items()]
 
     def restore(self) -> list[str]:
-        """Names of what changed since the snapshot; it is as it was afterwards, where PyTorch lets it be."""
+        """Return the changed state by name, and restore the snapshot as far as PyTorch allows."""
         changed = [name for name, (before, get, _) in self._flags.items() if get() != before]
         for name in changed:
             before, _, put = self._flags[name]
@@ -45,7 +45,7 @@ class GlobalState:
 
 
 def _flags() -> dict[str, tuple[Callable[[], Any], Callable[[Any], Any]]]:
-    """What to read and how to write it, by name."""
+    """Return getter and setter pairs, by name."""
     cuda, cudnn = torch.backends.cuda.matmul, torch.backends.cudnn
     pairs: dict[str, tuple[Callable[[], Any], Callable[[Any], Any]]] = {
         "default dtype": (torch.get_default_dtype, torch.set_default_dtype),
@@ -134,52 +134,56 @@ def _set_tracing(functions: tuple[Any, Any]) -> None:
     sys.setprofile(functions[1])
 
 
-def changes(held: dict[str, Any]) -> ctypes.c_uint64:
-    """What CPython counts up with every change of a dict: `ma_version_tag` (PEP 509), behind the head and the size."""
-    return ctypes.c_uint64.from_address(id(held) + 3 * tuple.__itemsize__)
+def changes(namespace: dict[str, Any]) -> ctypes.c_uint64:
+    """Return CPython's counter of changes to a dict, `ma_version_tag` (PEP 509).
+
+    It lies after the object header and the size.
+    """
+    return ctypes.c_uint64.from_address(id(namespace) + 3 * tuple.__itemsize__)
 
 
 def _are_counted() -> bool:
-    """Whether this Python counts them; from 3.13 on none does."""
+    """Return True if this Python counts changes to dicts; versions from 3.13 on do not."""
     held: dict[str, Any] = {"name": 1}
-    told = [changes(held).value]
+    counts = [changes(held).value]
     for change in (lambda: None, lambda: held.update(name=2), lambda: held.update(other=2), lambda: held.pop("name")):
         change()
-        told.append(changes(held).value)
-    return told[0] == told[1] and len({*told}) == len(told) - 1
+        counts.append(changes(held).value)
+    return counts[0] == counts[1] and len({*counts}) == len(counts) - 1
 
 
 COUNTED = _are_counted()
 
 
 class _Space:
-    """The functions, classes and modules that a module or class holds."""
+    """Functions, classes and modules that a module or class contains."""
 
     def __init__(self, name: str, space: Any) -> None:
         self._name = name
         self._space = space
         self._is_class = isinstance(space, type)
-        held = vars(space)
-        self._changes = changes(gc.get_referents(held)[0] if self._is_class else held)  # a class shows a proxy
+        members = vars(space)
+        # vars() of a class is a proxy for its dict
+        self._changes = changes(gc.get_referents(members)[0] if self._is_class else members)
         self._seen = self._changes.value
-        self._keys = [k for k, v in held.items() if self._is_class or callable(v) or isinstance(v, ModuleType)]
-        self._values = [held[k] for k in self._keys]
+        self._keys = [k for k, v in members.items() if self._is_class or callable(v) or isinstance(v, ModuleType)]
+        self._values = [members[k] for k in self._keys]
 
     def restore(self) -> list[str]:
         if COUNTED and self._changes.value == self._seen:
             return []
-        found = self._restored()
+        changed = self._restored()
         self._seen = self._changes.value
-        return found
+        return changed
 
     def _restored(self) -> list[str]:
-        held = vars(self._space)
-        same = all(map(is_, map(held.get, self._keys), self._values))
-        if same and not (self._is_class and len(held) != len(self._keys)):
+        members = vars(self._space)
+        same = all(map(is_, map(members.get, self._keys), self._values))
+        if same and not (self._is_class and len(members) != len(self._keys)):
             return []
         before = dict(zip(self._keys, self._values, strict=True))
-        replaced = [k for k, v in before.items() if held.get(k) is not v]
-        added = [k for k in held if k not in before] if self._is_class else []
+        replaced = [k for k, v in before.items() if members.get(k) is not v]
+        added = [k for k in members if k not in before] if self._is_class else []
         for key in replaced:
             setattr(self._space, key, before[key])
         for key in added:

@@ -1,8 +1,9 @@
-"""What a wrapper asks of PyTorch while it runs, by thread, and what it launches: noted, not forbidden.
+"""Record operators, launches and host reads of a wrapper, in each thread; nothing is forbidden here.
 
-Three nets, because each has holes. A dispatch mode sees operators with their overloads. A function mode sees what reads
-a tensor on the host without dispatching (`numpy`, `tolist`, `apply_`). The profiler sees every operator of the thread,
-also one called while modes are switched off. Threads that the wrapper starts are watched the same way.
+Three mechanisms are needed, because each has gaps. A dispatch mode sees operators with their overloads. A
+function mode sees functions that read a tensor on the host without dispatch (`numpy`, `tolist`, `apply_`). The
+profiler sees every operator of the thread, even if modes are switched off. Threads that the wrapper starts are
+watched in the same way.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from verify.child.fresh import fresh, nbytes
 from verify.child.launch_log import launch_log
 from verify.excerpts import MAX_PRINTED
 
-MAX_SCALARS = 1000  # values read back that are reported
+MAX_SCALARS = 1000  # scalars read back that are reported
 MAX_NAMES = 100
 
 _HOST_DATA = tagged("host_data")
@@ -37,31 +38,36 @@ _HOST_READS = frozenset(
     {"numpy", "tolist", "apply_", "map_", "map2_", "__array__", "__dlpack__", "__reduce_ex__", "__deepcopy__"}
 )
 _WRITES = tagged("fills")
-_MODE_EVENT = "PythonDispatchMode"  # what the profiler calls a dispatch mode's handler
+_MODE_EVENT = "PythonDispatchMode"  # profiler's name for the handler of a dispatch mode
 
 
 class ArgumentTypeError(TypeError):
-    """A launch got an argument that no GPU launch can take."""
+    """Error raised if a launch has an argument that no GPU launch can take."""
 
 
 class Notes:
-    """What one request's reply says beside the result."""
+    """Observations of one request, which its reply carries in addition to the result."""
 
     def __init__(self) -> None:
         self.clear()
 
     def clear(self, answers: list[Any] | None = None) -> None:
-        """Forget the last request. answers: what successive reads of a scalar get, instead of the tensor's value."""
+        """Clear the notes from the last request.
+
+        Args:
+            answers: Values that successive scalar reads return instead of the tensor's value.
+        """
         self.answers = answers
-        self.spans: dict[int, int] = {}  # bytes of the elements of a rebuilt argument, by the address of its storage
-        self.operators: dict[str, None] = {}  # in the order they were first called
+        self.spans: dict[int, int] = {}  # bytes of a rebuilt argument's elements, by the address of its storage
+        self.operators: dict[str, None] = {}  # in the order of their first calls
         self.launch_operators: dict[str, None] = {}
-        self.kernels: list[str] = []  # names, one a launch
-        self.launched: list[str] = []  # of the first launches what was launched, but for those of `tuning`
-        self.digest = hashlib.sha256()  # of all of them
-        self.configurations = 1  # of the autotuner that has most
-        self.variants: dict[str, None] = {}  # of kernels, as they were specialised for their launches
-        self.refused = ""  # the compiler's log of the first launch that it refused, whatever the wrapper made of that
+        self.kernels: list[str] = []  # names, one for each launch
+        self.launched: list[str] = []  # descriptions of the first launches, without those during autotuning
+        self.digest = hashlib.sha256()  # digest of all these launches
+        self.configurations = 1  # highest number of configurations in an autotuner
+        self.variants: dict[str, None] = {}  # kernel specialisations for its launches
+        # compiler's log of the first launch that failed to compile, even if the wrapper caught the error
+        self.refused = ""
         self.scalars: list[Any] = []
         self.threads = 0
         self.aliases_earlier = False
@@ -69,29 +75,29 @@ class Notes:
         self.globals: list[str] = []
         self.accesses: dict[tuple[Any, ...], dict[str, Any]] = {}
         self.printed = ""
-        self.seconds = 0.0  # that this thread computed in kernels
-        self.accessed = self.lanes = 0  # loads, stores and atomics of programs, and their lanes
+        self.seconds = 0.0  # time that this thread spent in kernels
+        self.accessed = self.lanes = 0  # loads, stores and atomics by program instances, and their lanes
         self.allocated = 0  # bytes
-        self.widest = 1  # the most programs in y or z of a grid
+        self.widest = 1  # largest number of program instances in y or z of a grid
 
     def operator(self, name: str) -> None:
-        noted = self.launch_operators if getattr(_local, "launching", False) else self.operators
-        noted[name] = None
+        operators = self.launch_operators if getattr(_local, "launching", False) else self.operators
+        operators[name] = None
 
-    def launch(self, told: str) -> None:
-        """told: kernel, grid and arguments."""
+    def launch(self, description: str) -> None:
+        """Record a launch; `description` has the kernel, the grid and the arguments."""
         if not self.tunes:
-            self.digest.update(f"{told}\n".encode())
-            self.launched += [told] if len(self.launched) < MAX_NAMES else []
+            self.digest.update(f"{description}\n".encode())
+            self.launched += [description] if len(self.launched) < MAX_NAMES else []
 
     @property
     def tunes(self) -> bool:
-        """Whether an autotuner tries a configuration."""
+        """Return True while an autotuner tries a configuration."""
         return getattr(_local, "tuning", False)
 
     @contextmanager
     def tuning(self) -> Iterator[None]:
-        """While an autotuner tries a configuration, its launches are not the wrapper's."""
+        """Mark launches as the autotuner's and not the wrapper's."""
         _local.tuning = True
         try:
             yield
@@ -99,7 +105,7 @@ class Notes:
             _local.tuning = False
 
     def reply(self) -> dict[str, Any]:
-        """What every reply carries."""
+        """Return the fields that every reply carries."""
         return {
             "operators": list(self.operators)[:MAX_NAMES],
             "launch_operators": list(self.launch_operators)[:MAX_NAMES],
@@ -125,7 +131,7 @@ class Notes:
 
 
 class Printed(io.TextIOBase):
-    """A standard output that notes the beginning of what a wrapper prints, and lets go of the rest."""
+    """Standard output that records the beginning of a wrapper's output and discards the rest."""
 
     def writable(self) -> bool:
         return True
@@ -144,7 +150,7 @@ _PROFILE = torch._C._profiler.ProfilerConfig(
 
 @contextmanager
 def watched() -> Iterator[None]:
-    """Note what this thread asks of PyTorch."""
+    """Record the PyTorch operators that this thread calls."""
     torch._C._autograd._enable_profiler_legacy(_PROFILE)
     try:
         with _Dispatch(), _Functions():  # type: ignore[no-untyped-call]
@@ -156,7 +162,7 @@ def watched() -> Iterator[None]:
 
 @contextmanager
 def launching() -> Iterator[None]:
-    """While a kernel's own code runs, operators are the launch's and not the wrapper's."""
+    """Attribute operators to the launch and not to the wrapper while a kernel's own code runs."""
     _local.launching = True
     try:
         yield
@@ -167,7 +173,7 @@ def launching() -> Iterator[None]:
 class _Dispatch(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch does not annotate it
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
-        """Else the first call imports torch._dynamo, which takes a second or two and registers operators."""
+        """Avoid the import of torch._dynamo on the first call: it takes 1 to 2 s and registers operators."""
         return False
 
     def __torch_dispatch__(
@@ -194,7 +200,7 @@ class _Functions(TorchFunctionMode):
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         if func is torch.tensor and len(args) == 1 and type(args[0]) in (bool, int, float, complex):
-            return torch.full((), args[0], **(kwargs or {}))  # one number, by an operator that has a name
+            return torch.full((), args[0], **(kwargs or {}))  # creates the number with a named operator
         name = getattr(func, "__name__", "")
         if name in _HOST_READS:
             notes.operator(f"Tensor.{name}")
@@ -203,13 +209,16 @@ class _Functions(TorchFunctionMode):
 
 @cache
 def _noted(func: OpOverload) -> str | None:
-    """The overload's name, or None for a view or allocation of ATen's."""
+    """Return the overload's name, or None for an ATen view or allocation."""
     harmless = func.namespace == "aten" and kind(func, {}) in ("view", "memory") and base_name(func) not in _HOST_DATA
     return None if harmless else name_of(func)
 
 
 def _partly(func: OpOverload, args: tuple[Any, ...]) -> str:
-    """Whether a fill or copy writes a part of its tensor's memory, which makes it another operator, that builds."""
+    """Return " of a part" if a fill or copy writes only a part of its tensor's memory, else "".
+
+    Such a call can assemble a result, so it is named as a different operator.
+    """
     if base_name(func) not in _WRITES or args[0].layout is not torch.strided:
         return ""
     storage = args[0].untyped_storage()
@@ -217,22 +226,22 @@ def _partly(func: OpOverload, args: tuple[Any, ...]) -> str:
     return "" if args[0].numel() * args[0].element_size() >= whole else " of a part"
 
 
-def _holds(to: torch.dtype, given: torch.dtype) -> bool:
-    """Whether a conversion only keeps numbers, or rounds them to a floating dtype as a kernel's store would."""
-    return torch.promote_types(to, given) == to or (to.is_floating_point and given.is_floating_point)
+def _holds(to: torch.dtype, source: torch.dtype) -> bool:
+    """Return True if a conversion preserves numbers, or only rounds to a floating dtype as a kernel's store does."""
+    return torch.promote_types(to, source) == to or (to.is_floating_point and source.is_floating_point)
 
 
 def _conversion(func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
-    """What a copy computes on the way, which makes it another operator than one that only copies."""
+    """Return a suffix for a copy that also converts, which makes it a different operator than a plain copy."""
     if base_name(func) == "_to_copy":
-        given, to = args[0].dtype, kwargs.get("dtype") or args[0].dtype
-        return "" if _holds(to, given) else f" ({given} to {to})".replace("torch.", "")
+        source, to = args[0].dtype, kwargs.get("dtype") or args[0].dtype
+        return "" if _holds(to, source) else f" ({source} to {to})".replace("torch.", "")
     if base_name(func) != "copy_" or not isinstance(args[1], torch.Tensor):
         return ""
-    to, given = args[:2]
-    if to.dtype is not given.dtype:
-        return f" ({given.dtype} to {to.dtype})".replace("torch.", "")
-    return " (conj or neg bit)" if (to.is_conj(), to.is_neg()) != (given.is_conj(), given.is_neg()) else ""
+    to, source = args[:2]
+    if to.dtype is not source.dtype:
+        return f" ({source.dtype} to {to.dtype})".replace("torch.", "")
+    return " (conj or neg bit)" if (to.is_conj(), to.is_neg()) != (source.is_conj(), source.is_neg()) else ""
 
 
 def _read_scalar(func: OpOverload, tensor: torch.Tensor) -> Any:
@@ -248,29 +257,29 @@ def _read_scalar(func: OpOverload, tensor: torch.Tensor) -> Any:
 
 
 def _unseen(threads: Iterable[Iterable[Any]]) -> list[str]:
-    """Operators in a profile that reached their kernels without passing the dispatch mode."""
-    found: list[str] = []
+    """Return operators in a profile that were dispatched to kernels without passing through the dispatch mode."""
+    names: list[str] = []
     for events in threads:
-        stack: list[tuple[str, list[bool]]] = []  # name, whether the mode was entered below it
-        seen = 0  # open handlers of the mode; what they call is theirs
+        stack: list[tuple[str, list[bool]]] = []  # name, and True if the mode was entered below it
+        handlers = 0  # number of open handlers; operators that they call belong to the mode
         for event in events:
             if event.kind() == "push":
                 stack.append((event.name(), [False]))
-                seen += event.name() == _MODE_EVENT
+                handlers += event.name() == _MODE_EVENT
             elif event.kind() == "pop" and stack:
                 name, (passed,) = stack.pop()
-                seen -= name == _MODE_EVENT
+                handlers -= name == _MODE_EVENT
                 if passed or name == _MODE_EVENT:
                     if stack:
                         stack[-1][1][0] = True
-                elif not seen and _computes(name):
-                    found.append(name)
-    return found
+                elif not handlers and _computes(name):
+                    names.append(name)
+    return names
 
 
 @cache
 def _computes(name: str) -> bool:
-    """Whether an operator of this name, overload unknown, has a kernel of its own that is no view or allocation."""
+    """Return True if some overload with this name has its own kernel and is no view or allocation."""
     namespace, _, base = name.partition("::")
     packet = getattr(getattr(torch.ops, namespace), base, None) if base.isidentifier() else None
     if not isinstance(packet, OpOverloadPacket):
@@ -280,20 +289,20 @@ def _computes(name: str) -> bool:
 
 
 def _has_kernel(name: str) -> bool:
-    """Whether the overload is dispatched as one, and not as the operators that it is made of."""
-    made_of_others = "CompositeImplicitAutograd"
+    """Return True if the overload has its own kernel and is not decomposed into other operators."""
+    composite = "CompositeImplicitAutograd"
     return bool(
-        torch._C._dispatch_has_kernel(name) and not torch._C._dispatch_has_kernel_for_dispatch_key(name, made_of_others)
+        torch._C._dispatch_has_kernel(name) and not torch._C._dispatch_has_kernel_for_dispatch_key(name, composite)
     )
 
 
 def count_threads() -> int:
-    """Threads that run Python code, however they were started."""
+    """Count the threads that run Python code, no matter how they were started."""
     return len(sys._current_frames())
 
 
 def watch_threads() -> None:
-    """Have every thread that is started from now on watched."""
+    """Watch every thread that is started from now on."""
     original = _thread.start_new_thread
 
     def start(function: Callable[..., Any], args: Any, kwargs: Any = None) -> int:
@@ -308,7 +317,7 @@ def watch_threads() -> None:
 
 
 def check_arguments(kernel: str, arguments: Mapping[str, Any], constexprs: Collection[str]) -> None:
-    """Raises ArgumentTypeError, and notes it, if an argument is an object that only Python can use."""
+    """Record and raise ArgumentTypeError if an argument is an object that only Python can use."""
     for name, value in arguments.items():
         wrong = _foreign(value, name in constexprs)
         if wrong is not None:
@@ -318,7 +327,7 @@ def check_arguments(kernel: str, arguments: Mapping[str, Any], constexprs: Colle
 
 
 def _foreign(value: Any, constant: bool) -> str | None:
-    """The name of the type that is no kernel's argument, or None."""
+    """Return the type name if a value is not allowed as a kernel argument, or None."""
     types = _types()
     if type(value) in (tuple, torch.Size):
         return next((wrong for v in value if (wrong := _foreign(v, constant))), None)

@@ -1,4 +1,4 @@
-"""What a kernel tells the compiler of its values, which a GPU's code relies on, compared with the values."""
+"""Compare compiler hints in a kernel, which compiled code relies on, with the actual values."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ _NAMES = ("multiple_of", "max_contiguous", "max_constancy")
 
 @cache
 def mend_hints(report: Callable[[str], None]) -> None:
-    """Have `report` told of each hint that is false, with a counterexample. To be called when the language is patched.
+    """Call `report` for each false hint, with a counterexample.
 
-    The interpreter itself raises where an assumption does not hold, and takes the other hints as they are.
+    To be called before the language is patched. The interpreter itself raises an error if an assumption is false,
+    and does not check the other hints.
     """
     from triton.runtime import interpreter
 
@@ -33,39 +34,47 @@ def _checked(tl: Any, name: str, original: Any, report: Callable[[str], None]) -
     def call(given: Any, values: Any, *rest: Any, **kwargs: Any) -> Any:
         result = original(given, values, *rest, **kwargs)
         if isinstance(given, tl.tensor):
-            several = values if isinstance(values, list | tuple) else [values]
+            hints = values if isinstance(values, list | tuple) else [values]
             step = given.dtype.element_ty.primitive_bitwidth // 8 if given.dtype.is_ptr() else 1
-            for axis, value in enumerate(several):
-                told = getattr(value, "value", value)
-                data = given.handle.data if given.shape else given.handle.data.reshape(1)  # addresses fit too
-                found = _counterexample(name, np.moveaxis(data, axis, -1).astype(np.int64), told, max(1, step))
-                if found:
-                    along = f" in dimension {axis}" if len(several) > 1 else ""
-                    report(f"tl.{name} is told {told}{along}, and {found}")
+            for axis, value in enumerate(hints):
+                claimed = getattr(value, "value", value)
+                # for pointers, these are the addresses
+                data = given.handle.data if given.shape else given.handle.data.reshape(1)
+                counterexample = _counterexample(
+                    name, np.moveaxis(data, axis, -1).astype(np.int64), claimed, max(1, step)
+                )
+                if counterexample:
+                    suffix = f" in dimension {axis}" if len(hints) > 1 else ""
+                    report(f"tl.{name} is told {claimed}{suffix}, and {counterexample}")
         return result
 
     return call
 
 
-def _counterexample(name: str, data: np.ndarray[Any, Any], told: int, step: int) -> str:
-    """Where the values along the last axis are not as told, in words; empty if they are. step: from a value to the one
-    that follows it, 1 or a pointer's bytes.
+def _counterexample(name: str, data: np.ndarray[Any, Any], claimed: int, step: int) -> str:
+    """Describe the first value along the last axis that contradicts a hint; return '' if there is none.
 
-    As the compiler has it, the first values of contiguous runs are multiples, and blocks of `told` values are
+    As in the compiler, the first value in each contiguous run is a multiple, and blocks of `claimed` values are
     contiguous or equal.
+
+    Args:
+        name: `multiple_of`, `max_contiguous` or `max_constancy`.
+        data: Values or addresses.
+        claimed: Number in the hint.
+        step: Difference between consecutive values: 1, or the element size in bytes for pointers.
     """
     if name == "multiple_of":
         first = np.ones(data.shape, dtype=bool)
         first[..., 1:] = data[..., 1:] != data[..., :-1] + data.dtype.type(step)
-        wrong = first & (data % told != 0)
+        wrong = first & (data % claimed != 0)
         return f"{_first(data, wrong)} is no multiple, nor follows the value before it" if wrong.any() else ""
     gap = step if name == "max_contiguous" else 0
-    inside = np.arange(1, data.shape[-1]) % told != 0
+    inside = np.arange(1, data.shape[-1]) % claimed != 0
     wrong = np.zeros(data.shape, dtype=bool)
     wrong[..., 1:] = inside & (data[..., 1:] != data[..., :-1] + gap)
     return f"{_first(data, wrong)} does not {'follow' if gap else 'equal'} the value before it" if wrong.any() else ""
 
 
 def _first(data: np.ndarray[Any, Any], wrong: np.ndarray[Any, Any]) -> str:
-    place = tuple(int(p[0]) for p in np.nonzero(wrong))
-    return f"value {int(data[place])} at {list(place)}"
+    position = tuple(int(p[0]) for p in np.nonzero(wrong))
+    return f"value {int(data[position])} at {list(position)}"

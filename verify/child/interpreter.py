@@ -1,7 +1,8 @@
-"""Triton's interpreter made to compute as compiled kernels do, where it does not.
+"""Patch Triton's interpreter so that it computes like compiled kernels.
 
-Of Triton 3.6 to 3.9. Values of bfloat16 are their bits in uint16 there, and most of it takes them for integers; here
-they are computed with in float32 and rounded to nearest even after each operation, as hardware does.
+The patches are for Triton 3.6 to 3.9. The interpreter stores bfloat16 as bits in uint16 and mostly treats them as
+integers. With these patches it computes in float32 and rounds to nearest even after each operation, like the
+hardware.
 """
 
 from __future__ import annotations
@@ -17,13 +18,13 @@ import numpy as np
 from verify.child.folds import mend_folds
 from verify.child.quick import quicken
 
-_BFLOAT16, _FLOAT32 = "bf16", "fp32"  # names of types, which are compared faster than types
+_BFLOAT16, _FLOAT32 = "bf16", "fp32"  # type names compare faster than types
 _COMPARISONS = (np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal)
 
 
 @cache
 def mend() -> None:
-    """Mend the interpreter of this process."""
+    """Patch the interpreter in this process."""
     from triton.runtime import interpreter
 
     quicken()
@@ -36,7 +37,7 @@ def mend() -> None:
     patch = interpreter._patch_lang_tensor
 
     def patch_tensor(tensor: Any, *rest: Any) -> None:
-        """Triton 3.6 takes `int()` of an array of one element for a loop's bound; NumPy 2.5 refuses that."""
+        """Convert a loop bound without `int()` of a one-element array, as in Triton 3.6, which NumPy 2.5 refuses."""
         patch(tensor, *rest)
         tensor.__index__ = lambda self: int(self.handle.data.item())
 
@@ -45,24 +46,33 @@ def mend() -> None:
 
 
 def _compute_once(interpreter: Any) -> None:
-    """Each sum, difference and product of integers is computed again in 64 bits, for an assertion that it does not
-    overflow; without `debug` that is not looked at, and costs more than half of the time."""
+    """Switch off the overflow checks.
+
+    The interpreter computes each integer sum, difference and product again in 64 bits to assert that it does not
+    overflow. Without `debug` the assertion is ignored, yet it costs more than half of the time.
+    """
     builder = interpreter.interpreter_builder
     builder.options = replace(builder.options, sanitize_overflow=False)
 
 
 def _patch_once(interpreter: Any) -> None:
-    """Each launch and each call between kernels searches the whole language for what to patch, and launches put it
-    back; here it is patched once, since this process compiles nothing."""
+    """Patch the language once per process.
+
+    Triton searches the whole language for functions to patch at each launch and at each call between kernels, and
+    restores them after a launch. This process compiles nothing, so once is enough.
+    """
     tl = interpreter.tl
     interpreter._patch_lang(SimpleNamespace(__globals__={"tl": tl, "core": tl.core}))
-    patched = SimpleNamespace(restore=lambda: None)  # as a launch of Triton's own does when it ends
+    patched = SimpleNamespace(restore=lambda: None)  # Triton calls restore() when a launch ends
     interpreter._patch_lang = lambda fn: patched
 
 
 def _mend_numbers(interpreter: Any) -> None:
-    """Numbers that a kernel is launched with: Triton 3.6 puts a bool into 32 bits, and then finds that these are too
-    many; and it holds from 2^31 to 2^32 as uint32, which overflows where the int64 of a compiled kernel does not."""
+    """Fix the conversion of numbers that a kernel is launched with.
+
+    Triton 3.6 puts a bool into 32 bits and then reports that these are too many. It stores integers from 2^31 to
+    2^32 as uint32, which overflows in cases in which the int64 in a compiled kernel does not.
+    """
     convert = interpreter._implicit_cvt
 
     def implicit(arg: Any) -> Any:
@@ -78,7 +88,7 @@ def _mend_numbers(interpreter: Any) -> None:
 
 
 def _mend_conversions(interpreter: Any) -> None:
-    """It cuts float32 to bfloat16, and takes the numbers of other types for bits."""
+    """Fix conversions: the interpreter truncates float32 to bfloat16, and treats numbers of other types as bits."""
     builder, bfloat16 = interpreter.InterpreterBuilder, interpreter.tl.bfloat16
     cast = builder.cast_impl
 
@@ -91,11 +101,11 @@ def _mend_conversions(interpreter: Any) -> None:
         return cast(self, _wide(interpreter, src), dst_type)
 
     builder.cast_impl = cast_impl
-    builder.get_bf16 = lambda self, value: cast_impl(self, self.get_fp32(value), bfloat16)  # Triton 3.6 has none
+    builder.get_bf16 = lambda self, value: cast_impl(self, self.get_fp32(value), bfloat16)  # missing in Triton 3.6
 
 
 def _mend_operators(interpreter: Any) -> None:
-    """What works element by element, and products of matrices."""
+    """Patch elementwise operators and matrix products."""
     builder = interpreter.InterpreterBuilder
     binary, unary, ternary = builder.binary_op, builder.unary_op, builder.ternary_op
     fma, dot = builder.create_fma, builder.create_dot
@@ -104,33 +114,33 @@ def _mend_operators(interpreter: Any) -> None:
         return _wide(interpreter, handle)
 
     def like(handle: Any, result: Any) -> Any:
-        """The result in the type of one of the operands."""
+        """Convert the result to bfloat16 if the operand has that type."""
         if handle.dtype.scalar.name != _BFLOAT16 or result.dtype.scalar.name != _FLOAT32:
             return result
         return interpreter.TensorHandle(_rounded(result.data), interpreter.tl.bfloat16)
 
     def binary_op(self: Any, lhs: Any, rhs: Any, op: Any) -> Any:
         result = binary(self, wide(lhs), wide(rhs), op)
-        if op in _COMPARISONS:  # else of the operands' type, to which a scalar is converted where it is spread
+        if op in _COMPARISONS:  # otherwise the result has the operands' type, to which a broadcast scalar is converted
             return interpreter.TensorHandle(result.data, interpreter.tl.int1)
         return like(lhs, result)
 
     def ternary_op(self: Any, lhs: Any, rhs: Any, other: Any, op: Any) -> Any:
-        if op is np.where:  # which computes nothing: NaN keeps its bits
+        if op is np.where:  # np.where computes nothing, so NaN keeps its bits
             return ternary(self, lhs, rhs, other, op)
         return like(other, ternary(self, wide(lhs), wide(rhs), wide(other), op))
 
     builder.binary_op, builder.ternary_op = binary_op, ternary_op
     builder.unary_op = lambda self, arg, op: like(arg, unary(self, wide(arg), op))
-    # Triton 3.6 spreads NaN in these, as in maximumf and minimumf.
+    # Triton 3.6 propagates NaN in these as it does in maximumf and minimumf.
     builder.create_maxnumf = lambda self, lhs, rhs: self.binary_op(lhs, rhs, np.fmax)
     builder.create_minnumf = lambda self, lhs, rhs: self.binary_op(lhs, rhs, np.fmin)
-    clamp, spreads_none = builder.create_clampf, interpreter._ir.PROPAGATE_NAN.NONE
+    clamp, propagate_none = builder.create_clampf, interpreter._ir.PROPAGATE_NAN.NONE
 
-    def create_clampf(self: Any, arg: Any, lo: Any, hi: Any, spreads: Any) -> Any:
-        if spreads != spreads_none:
-            return clamp(self, arg, lo, hi, spreads)
-        return self.create_maxnumf(self.create_minnumf(arg, hi), lo)  # an H200 makes the upper bound of NaN
+    def create_clampf(self: Any, arg: Any, lo: Any, hi: Any, propagate: Any) -> Any:
+        if propagate != propagate_none:
+            return clamp(self, arg, lo, hi, propagate)
+        return self.create_maxnumf(self.create_minnumf(arg, hi), lo)  # an H200 returns the upper bound for NaN
 
     builder.create_clampf = create_clampf
     _flush(builder)
@@ -139,9 +149,10 @@ def _mend_operators(interpreter: Any) -> None:
 
 
 def _flush(builder: Any) -> None:
-    """What an H200 flushes denormals to zero for: arguments or results of functions that PTX has as `.ftz` alone.
+    """Flush denormals to zero in arguments or results of functions that PTX has only as `.ftz`, as an H200 does.
 
-    `tests/verify/language.json` is what it gives for all of them but exp2 and sin."""
+    `tests/verify/language.json` has the H200's results for all of them except exp2 and sin.
+    """
 
     def flushed(handle: Any) -> Any:
         data = handle.data
@@ -162,7 +173,7 @@ def _flush(builder: Any) -> None:
 
 
 def _mend_reductions(interpreter: Any) -> None:
-    """Those that NumPy does at once; the others combine elements by the operators above."""
+    """Patch the reductions that NumPy does in one call; the others use the operators patched above."""
     bfloat16, float32 = interpreter.tl.bfloat16, interpreter.tl.float32
 
     def narrowed(self: Any, tensor: Any) -> Any:
@@ -175,9 +186,9 @@ def _mend_reductions(interpreter: Any) -> None:
             if tensor.handle.dtype.scalar != bfloat16:
                 return method(self, tensor, *args, **kwargs)
             wide = self.to_tensor(_wide(interpreter, tensor.handle).data, float32)
-            found = method(self, wide, *args, **kwargs)
-            several = isinstance(found, list | tuple)
-            return [narrowed(self, one) for one in found] if several else narrowed(self, found)
+            result = method(self, wide, *args, **kwargs)
+            is_sequence = isinstance(result, list | tuple)
+            return [narrowed(self, one) for one in result] if is_sequence else narrowed(self, result)
 
         return call
 
@@ -187,7 +198,7 @@ def _mend_reductions(interpreter: Any) -> None:
 
 
 def _wide(interpreter: Any, handle: Any) -> Any:
-    """A handle of bfloat16 as one of float32; others as they are."""
+    """Return a bfloat16 handle as a float32 one; return others unchanged."""
     if handle.dtype.scalar.name != _BFLOAT16:
         return handle
     numbers = (handle.data.astype(np.uint32) << 16).view(np.float32)
@@ -195,7 +206,7 @@ def _wide(interpreter: Any, handle: Any) -> Any:
 
 
 def _rounded(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """The bits in bfloat16 of numbers rounded to nearest, ties to even, by way of float32."""
+    """Return the bfloat16 bits of numbers rounded through float32 to nearest, ties to even."""
     with np.errstate(over="ignore", invalid="ignore"):
         wide = np.ascontiguousarray(values.astype(np.float32))
     bits = wide.view(np.uint32)

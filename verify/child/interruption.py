@@ -1,7 +1,8 @@
-"""Programs that run while another one is in its midst, as on a GPU; the interpreter would end each before the next.
+"""Run program instances in the middle of another one, as on a GPU; the interpreter would run them in sequence.
 
-A program is interrupted by whole others, at an atomic: there it may be that kernels wait, count or lock. What it sees
-and leaves then is not what programs one after the other do. One that waits for the interrupted program is taken back.
+A program instance is interrupted at an atomic by other complete ones, because kernels may wait, count or lock
+there. The values that it then sees and leaves differ from those of a sequential run. If the interrupting program
+instance waits for the interrupted one, its effects are undone.
 """
 
 from __future__ import annotations
@@ -13,12 +14,18 @@ from collections.abc import Callable, Sequence
 from verify.child.accesses import Launch
 from verify.child.unspecified import unspecified
 
-MOST = 16  # interruptions of one launch
-MOST_BYTES = 1 << 24  # of memory that is copied for each
+MOST = 16  # interruptions per launch
+MOST_BYTES = 1 << 24  # bytes of memory copied for each interruption
 
 
 class Programs:
-    """Runs the programs of one launch. order: their indices; run: runs one of them."""
+    """Scheduler for a launch's program instances.
+
+    Args:
+        launch: Launch that they belong to.
+        order: Their indices in running order.
+        run: Function that runs one program instance.
+    """
 
     def __init__(self, launch: Launch, order: Sequence[int], run: Callable[[int], None]) -> None:
         self._launch, self._run, self._waiting = launch, run, deque(order)
@@ -30,14 +37,14 @@ class Programs:
             self._run(self._waiting.popleft())
 
     def interrupt(self) -> None:
-        """Perhaps run the program that comes next, where the one that runs has come to an atomic."""
+        """Possibly run the next program instance, now that the current one has reached an atomic."""
         if self._interrupted or not self._waiting or not self._left or not unspecified.chance():
             return
         self._left -= 1
         storages = self._launch.storages
         if sum(storages.values()) > MOST_BYTES:
             return
-        kept = {at: ctypes.string_at(at, length) for at, length in storages.items()}
+        saved = {at: ctypes.string_at(at, length) for at, length in storages.items()}
         index = self._waiting.popleft()
         self._interrupted = True
         try:
@@ -47,9 +54,9 @@ class Programs:
             if not self._launch.stalled:
                 raise
             self._launch.forget(index)
-            for at, data in kept.items():
+            for at, data in saved.items():
                 ctypes.memmove(at, data, len(data))
             self._waiting.appendleft(index)
-            self._left = 0  # of programs that lock each other out, or wait
+            self._left = 0  # stop interrupting: the program instances lock each other out, or wait
         finally:
             self._interrupted = self._launch.stalled = False

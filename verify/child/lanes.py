@@ -1,8 +1,8 @@
-"""What the lanes of one program do to each other's memory without waiting for each other.
+"""Detect data races between the lanes of one program instance.
 
-The threads of a program run on by themselves: only tl.debug_barrier, and what takes elements from other lanes
-(reductions, scans, products, gathers) or is one atomic for the whole program makes them wait. A lane is an element's
-place in the tensor that is loaded or stored, whatever its shape.
+The threads of a program instance are not synchronised. They wait only at tl.debug_barrier, at an atomic that is
+scalar for the whole program instance, and at operations that take elements from other lanes (reductions, scans,
+products, gathers). A lane is an element's position in the loaded or stored tensor, whatever its shape.
 """
 
 from __future__ import annotations
@@ -15,15 +15,21 @@ from typing import TypeAlias
 
 import numpy as np
 
-MAX_PENDING = 32  # accesses since the lanes last waited that are looked at; of loads, and of stores
+MAX_PENDING = 32  # accesses checked since the last synchronisation, for loads and for stores
 
 Race: TypeAlias = tuple[int, str, bool]
-"""An address, what lanes do there, in words, and whether all that they do is to store different values."""
+"""An address, a description of the race there, and True if the lanes only store different values."""
 
 
 @dataclass(frozen=True)
 class _Access:
-    """One load, store or atomic. addresses, mask: of one shape; values: what is stored, None of the others."""
+    """One load, store or atomic.
+
+    Attributes:
+        addresses: Address for each lane.
+        mask: Active lanes, in the shape of `addresses`.
+        values: Stored values; None for loads and atomics.
+    """
 
     addresses: np.ndarray
     mask: np.ndarray
@@ -51,12 +57,12 @@ class _Access:
 
     @cached_property
     def order(self) -> np.ndarray:
-        """What sorts the cells."""
+        """Permutation that sorts the cells."""
         return np.argsort(self.cells, kind="stable")
 
     @cached_property
     def distinct(self) -> bool:
-        """Whether no two lanes have one cell; as a rule cells ascend."""
+        """Return True if no two lanes access one cell; usually the cells ascend."""
         cells = self.cells
         if (cells[1:] > cells[:-1]).all():
             return True
@@ -65,14 +71,17 @@ class _Access:
 
 
 class Lanes:
-    """Accesses of one program since its lanes last waited. Each method tells of a race that the access makes."""
+    """Accesses of one program instance since the last synchronisation of its lanes.
+
+    Each method returns the race that the new access causes, if any.
+    """
 
     def __init__(self) -> None:
         self._loads: deque[_Access] = deque(maxlen=MAX_PENDING)
         self._stores: deque[_Access] = deque(maxlen=MAX_PENDING)
 
     def wait(self) -> None:
-        """All lanes have come here before any goes on."""
+        """Synchronise the lanes: all have arrived before any continues."""
         self._loads.clear()
         self._stores.clear()
 
@@ -83,21 +92,21 @@ class Lanes:
 
     def store(self, addresses: np.ndarray, mask: np.ndarray, values: np.ndarray) -> Race | None:
         access = _Access(addresses, mask, values)
-        found = _first((_ambiguous(access), *self._overtaken(access)))
+        race = _first((_ambiguous(access), *self._overtaken(access)))
         self._stores.append(access)
-        return found
+        return race
 
     def atomic(self, addresses: np.ndarray, mask: np.ndarray) -> Race | None:
         access = _Access(addresses, mask)
         if addresses.size == 1:
             self.wait()
             return None
-        found = _first(self._overtaken(access))
+        race = _first(self._overtaken(access))
         self._stores.append(access)
-        return found
+        return race
 
     def _overtaken(self, access: _Access) -> Iterable[Race | None]:
-        """By a lane that stores what others load or store."""
+        """Yield races in which a lane stores to cells that other lanes load or store."""
         for load in _near(self._loads, access):
             yield _overwritten(load, access)
         for store in _near(self._stores, access):
@@ -106,7 +115,7 @@ class Lanes:
 
 
 def _near(accesses: Iterable[_Access], access: _Access) -> Iterable[_Access]:
-    """Those of which some lane may have a cell of `access`, each with another than its own."""
+    """Yield accesses that may have a cell in common with `access` in different lanes."""
     low, high = access.span
     for other in accesses:
         apart = other.span[0] > high or other.span[1] < low
@@ -119,7 +128,7 @@ def _first(races: Iterable[Race | None]) -> Race | None:
 
 
 def _ambiguous(store: _Access) -> Race | None:
-    """Two lanes store different values in one cell."""
+    """Return a race if two lanes store different values to one cell."""
     if store.distinct:
         return None
     cells, bits = store.cells[store.order], store.bits[store.order]
@@ -128,7 +137,7 @@ def _ambiguous(store: _Access) -> Race | None:
 
 
 def _foreign(store: _Access, load: _Access) -> Race | None:
-    """A lane loads what only others have stored."""
+    """Return a race if a lane loads a value that only other lanes have stored."""
     count, own, _ = _met(store, load)
     bad = (count > 0) & ~own
     if not bad.any():
@@ -137,19 +146,26 @@ def _foreign(store: _Access, load: _Access) -> Race | None:
 
 
 def _overwritten(earlier: _Access, later: _Access) -> Race | None:
-    """A lane stores where another one has loaded, or stored another value, and may come first."""
-    count, own, place = _met(earlier, later)
+    """Return a race if a lane stores to a cell that another lane loaded, or to which it stored another value.
+
+    The lanes are not ordered, so the store may come first.
+    """
+    count, own, example = _met(earlier, later)
     bad, stores = count > own, earlier.values is not None and later.values is not None
     if earlier.values is not None and later.values is not None and earlier.values.itemsize == later.values.itemsize:
-        bad &= earlier.bits[place] != later.bits
+        bad &= earlier.bits[example] != later.bits
     if not bad.any():
         return None
-    what = "loads" if earlier.values is None else "stores"
-    return int(later.cells[bad][0]), f"a lane stores what another one {what} before, without tl.debug_barrier", stores
+    action = "loads" if earlier.values is None else "stores"
+    return int(later.cells[bad][0]), f"a lane stores what another one {action} before, without tl.debug_barrier", stores
 
 
 def _met(earlier: _Access, later: _Access) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Of each lane of the later access: by how many lanes its cell was accessed, whether by itself, and an example."""
+    """Compare each lane of the later access with the earlier access.
+
+    Returns:
+        How many lanes accessed the same cell, True if the lane itself is one of them, and an example's index.
+    """
     cells = earlier.cells[earlier.order]
     left, right = (np.searchsorted(cells, later.cells, side) for side in ("left", "right"))
     both = np.concatenate([earlier.cells, later.cells])

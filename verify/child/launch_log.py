@@ -1,8 +1,8 @@
-"""What one call launches, told so that another process can launch it again without the file's own Python.
+"""Record the launches of one call, so that another process can repeat them without the file's own Python.
 
-Storages are numbered: those of the arguments by their groups, others in the order in which they are first met. Of
-these it is told what they hold when they are met, where that is one value throughout or short. An event is a launch, a
-fill or copy that ATen was asked for, or a number read back; a tensor in it is a strided window onto a storage.
+Storages are numbered: the arguments' by their groups, others in first-use order. For the latter, the log has
+their initial contents if these are short or one repeated value. An event is a launch, a fill or copy by ATen, or
+a number read back. A tensor in an event is a strided window into a storage.
 """
 
 from __future__ import annotations
@@ -18,53 +18,57 @@ from traces.overloads import name_of
 from traces.values import Rebuilt, lay_out
 from verify.child.loading import MODULE
 
-MAX_CONTENTS = 1 << 16  # bytes of a storage that are told as they are
+MAX_CONTENTS = 1 << 16  # bytes of a storage whose contents are recorded in full
 MAX_EVENTS = 10_000
-_PERIODS = (1, 2, 4, 8, 16)  # bytes of an element, which may be all that a storage holds
+_PERIODS = (1, 2, 4, 8, 16)  # bytes in an element; a storage may contain one repeated element
 
 
 class LaunchLog:
-    """Of one call; off but for those that are asked for."""
+    """Log of one call; inactive unless the call is to be recorded."""
 
     def __init__(self) -> None:
         self.clear()
 
     def clear(self, memory: Sequence[Rebuilt] | None = None) -> None:
-        """Forget the last call. memory: the groups of the arguments of one that is to be told."""
+        """Clear the log; with `memory`, the groups of a call's arguments, record that call."""
         self.on = memory is not None
         self._memory = list(memory or ())
-        self._kept: list[Any] = [m.buffer.untyped_storage() for m in self._memory]  # so that no address is taken again
+        # kept alive, so that no address is reused
+        self._kept: list[Any] = [m.buffer.untyped_storage() for m in self._memory]
         self._numbers = {storage._cdata: number for number, storage in enumerate(self._kept)}
         self._contents: list[dict[str, Any]] = []
         self._events: list[dict[str, Any]] = []
 
     def launch(self, kernel: Any, grid: Sequence[Any], arguments: Mapping[str, Any]) -> None:
-        """A launch of a kernel, which is named by its file's role and its own name."""
-        told = {name: self._told(value) for name, value in arguments.items()}
-        self._add({"launch": _named(kernel), "grid": [int(n) for n in grid], "arguments": told})
+        """Record a kernel launch; kernels are named by the role of their file and their own name."""
+        encoded = {name: self._told(value) for name, value in arguments.items()}
+        self._add({"launch": _named(kernel), "grid": [int(n) for n in grid], "arguments": encoded})
 
     def read(self, tensor: torch.Tensor, value: Any) -> None:
-        """A number that the wrapper was given for that of a tensor of one element."""
+        """Record a number that the wrapper read from a tensor with one element."""
         real = value.real if isinstance(value, complex) else value
         self._add({"read": self._told(tensor), "value": self._told(real)})
 
     def calling(self, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-        """A call of ATen's that is about to run."""
+        """Record a call to ATen that is about to run, and return its event."""
         named = {k: self._told(v) for k, v in kwargs.items()}
         event = {"call": name_of(func), "args": [self._told(v) for v in args], "kwargs": named, "makes": None}
         self._add(event)
         return event
 
     def called(self, event: dict[str, Any], result: Any) -> None:
-        """What that call returned, which is a storage of its own making where nobody has met it."""
+        """Record the result of that call; an unknown storage is one that the call created."""
         if isinstance(result, torch.Tensor) and result.untyped_storage()._cdata not in self._numbers:
             event["makes"] = self._number(result.untyped_storage(), made=True)
 
     def told(self, values: dict[str, Any]) -> dict[str, Any]:
-        """All of it, and for each group of `values`, packed, its storage, first byte there and bytes."""
+        """Return the whole log.
+
+        For each group of `values` when packed, it has the storage, the first byte there, and its byte count.
+        """
         spans = [span for span in lay_out(values)[1] if span is not None]
-        places = [(self._number(s.storage), s.lo, s.nbytes) for s in spans]
-        answer = [[number, self._from_start(number, lo), nbytes] for number, lo, nbytes in places]
+        locations = [(self._number(s.storage), s.lo, s.nbytes) for s in spans]
+        answer = [[number, self._from_start(number, lo), nbytes] for number, lo, nbytes in locations]
         return {"storages": self._contents, "events": self._events, "answer": answer}
 
     def _add(self, event: dict[str, Any]) -> None:
@@ -80,7 +84,7 @@ class LaunchLog:
         return self._numbers[storage._cdata]
 
     def _from_start(self, number: int, byte: int) -> int:
-        """A byte of a storage, counted from where an argument's own begin."""
+        """Return a byte position in a storage, relative to the first byte of an argument."""
         return byte - self._memory[number].start if number < len(self._memory) else byte
 
     def _told(self, value: Any) -> Any:  # noqa: PLR0911 - one return per kind of value
@@ -120,15 +124,15 @@ def _named(kernel: Any) -> list[str]:
 
 
 def _contents(storage: Any) -> str | None:
-    """What a storage holds throughout, or all that it holds, in hexadecimal; None for what is neither."""
+    """Return a storage's repeated element, or all of its contents, in hexadecimal; None if neither applies."""
     size = storage.nbytes()
     if not size:
         return ""
-    held = np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(storage.data_ptr()))
+    memory = np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(storage.data_ptr()))
     for period in _PERIODS:
-        if size % period == 0 and (held[period:] == held[:-period]).all():
-            return held[:period].tobytes().hex()
-    return held.tobytes().hex() if size <= MAX_CONTENTS else None
+        if size % period == 0 and (memory[period:] == memory[:-period]).all():
+            return memory[:period].tobytes().hex()
+    return memory.tobytes().hex() if size <= MAX_CONTENTS else None
 
 
 launch_log = LaunchLog()

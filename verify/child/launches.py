@@ -1,4 +1,4 @@
-"""What is launched, as every child tells it: kernel, grid and arguments, in a line for each launch."""
+"""Describe launches in the same form in every child: kernel, grid and arguments, one line for each launch."""
 
 from __future__ import annotations
 
@@ -16,27 +16,30 @@ _LONGEST = 60  # characters of one argument
 
 
 def grid_of(grid: Any, arguments: Mapping[str, Any]) -> tuple[Any, ...]:
-    """The grid of a launch. A function is given what a GPU's launcher gives it: the arguments as they were passed, in a
-    dict of its own, which it may change without changing the launch."""
+    """Return the grid of a launch.
+
+    A grid function gets the arguments as passed, as on a GPU. It gets its own dict, so it cannot change the
+    launch.
+    """
     return tuple(grid(dict(arguments)) if callable(grid) else grid)
 
 
 def note(kernel: str, grid: tuple[Any, ...], arguments: Mapping[str, Any]) -> None:
-    """Note a launch, unless it is one of those by which an autotuner makes its choice."""
-    told = ", ".join(f"{name}={_told(value)}" for name, value in sorted(arguments.items()))
+    """Record a launch, unless it belongs to the search of an autotuner."""
+    described = ", ".join(f"{name}={_told(value)}" for name, value in sorted(arguments.items()))
     sizes = [int(n) for n in grid]
     notes.widest = max(notes.widest, *sizes[1:], 1)
-    notes.launch(f"{kernel}[{', '.join(map(str, sizes + [1] * (3 - len(sizes))))}]({told})")
+    notes.launch(f"{kernel}[{', '.join(map(str, sizes + [1] * (3 - len(sizes))))}]({described})")
 
 
-def passed(parameters: Any, given: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of a compiled kernel by name, with the defaults that it states."""
-    left = {p.name: p.default for p in parameters if p.default is not inspect.Parameter.empty}
-    return {p.name: given.get(p.name, left.get(p.name)) for p in parameters}
+def passed(parameters: Any, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of a compiled kernel by name, including its declared defaults."""
+    defaults = {p.name: p.default for p in parameters if p.default is not inspect.Parameter.empty}
+    return {p.name: values.get(p.name, defaults.get(p.name)) for p in parameters}
 
 
 def patch_texts() -> None:
-    """Have it noted when a kernel file asks for the text of a kernel, which tells who launches it."""
+    """Record an operator if a kernel file asks for a kernel's text, which could reveal who launches it."""
     from triton.runtime.interpreter import InterpretedFunction
     from triton.runtime.jit import JITFunction, KernelInterface
 
@@ -51,8 +54,8 @@ def patch_texts() -> None:
 
 
 def _told(value: Any) -> str:
-    """An argument: of a tensor its dtype and shape, of a kernel its name."""
-    value = getattr(value, "base", value)  # of a descriptor, of a tensor seen in another dtype
+    """Describe an argument: a tensor by its dtype and shape, a kernel by its name."""
+    value = getattr(value, "base", value)  # the tensor of a descriptor, or of a tensor reinterpreted in another dtype
     if isinstance(value, torch.Tensor):
         return f"{value.dtype}{list(value.shape)}".removeprefix("torch.")
     if isinstance(value, tuple):

@@ -1,4 +1,7 @@
-"""CUDA's device library for Triton's interpreter, which has none: what `triton.language.extra.libdevice` names."""
+"""Implement CUDA's device library for Triton's interpreter, which has none.
+
+The functions are those of `triton.language.extra.libdevice`.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ import numpy as np
 
 
 def mend_libdevice() -> None:
-    """Have the functions of the device library computed in the interpreter of this process."""
+    """Make the interpreter in this process compute the functions of the device library."""
     from triton.language.extra import libdevice
     from triton.language.extra.cuda import libdevice as of_cuda
     from triton.runtime import interpreter
@@ -30,21 +33,21 @@ def _with_semantic(function: Any, interpreter: Any) -> Callable[..., Any]:
 
 
 def _compute(self: Any, library: str, path: str, symbol: str, args: list[Any], result: Any, is_pure: bool) -> Any:
-    """One function of the library, element by element, of those that have a name below."""
+    """Compute one library function elementwise, if FUNCTIONS has it."""
     from triton.runtime.interpreter import TensorHandle
 
     name = symbol.removeprefix("__nv_").removeprefix("fast_")
-    function = FUNCTIONS.get(name) or FUNCTIONS.get(name[:-1])  # of float or double
+    function = FUNCTIONS.get(name) or FUNCTIONS.get(name[:-1])  # names for float and double may end in a letter
     if function is None:
         raise NotImplementedError(f"libdevice's {symbol} is not known here; write it with functions of tl")
-    given, scalar = [a.data for a in args], getattr(result, "scalar", result)
+    inputs, scalar = [a.data for a in args], getattr(result, "scalar", result)
     with np.errstate(all="ignore"):
-        values = np.asarray(function(*given))
-    return TensorHandle(values.astype(given[0].dtype if scalar.is_floating() else np.int32), scalar)
+        values = np.asarray(function(*inputs))
+    return TensorHandle(values.astype(inputs[0].dtype if scalar.is_floating() else np.int32), scalar)
 
 
 def _round(x: np.ndarray) -> np.ndarray:
-    """Halves away from zero, as C rounds."""
+    """Round halves away from zero, as C does."""
     whole = np.trunc(x)
     rounded: np.ndarray = whole + np.copysign(np.abs(x - whole) >= 0.5, x)  # noqa: PLR2004 - a half
     return rounded
@@ -70,7 +73,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     **{name: np.power for name in ("pow", "powi")},
     **{name: np.divide for name in ("fdivide", "div_rn", "fdiv_rn")},
     **{name: np.isfinite for name in ("finite", "isfinited")},
-    "nearbyint": np.rint,  # to even
+    "nearbyint": np.rint,  # rounds halves to even
     "round": _round,
     "rsqrt": lambda x: 1 / np.sqrt(x),
     "exp10": lambda x: np.power(10.0, x),

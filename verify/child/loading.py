@@ -1,4 +1,4 @@
-"""Kernel files become modules, and their errors lines of these."""
+"""Load kernel files as modules, and describe errors by their lines."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from verify.child.reach import KERNEL, marked
 from verify.contract.callees import serving
 from verify.linking import told_line
 
-MODULE = "enable_kernel_"  # with the role, the name of a kernel file's module
+MODULE = "enable_kernel_"  # prefix of a kernel file's module name; the role follows
 
 
 def load_wrappers(
@@ -27,10 +27,14 @@ def load_wrappers(
     watched: bool = False,
     target: str = "",
 ) -> dict[str, Any]:
-    """The wrappers of kernel files by role (`kernel`, `copy`, ...); the files are written to the directory.
+    """Write kernel files to a directory, load them, and return their wrappers by role (`kernel`, `copy`, ...).
 
-    calls: of each role, the overloads that its wrapper may call, with the roles of those that serve them. watched: that
-    of KERNEL has marks that tell which statements run. target: whose settings they take, `""` for those of any.
+    Args:
+        sources: Source text by role.
+        directory: Directory for the files.
+        calls: For each role, the overloads that its wrapper may call, with the roles that serve them.
+        watched: True to add marks to the KERNEL file that record the statements that run.
+        target: Target whose settings are used; `""` selects settings for any target.
     """
     plain: dict[str, Any] = {"copy": None}
     for role, source in sources.items():
@@ -39,7 +43,7 @@ def load_wrappers(
         spec = importlib.util.spec_from_file_location(name, path)
         assert spec is not None and spec.loader is not None
         module: ModuleType = importlib.util.module_from_spec(spec)
-        sys.modules[name] = module  # Triton looks a kernel's module up by name
+        sys.modules[name] = module  # Triton looks up a kernel's module by name
         if watched and role == KERNEL:
             exec(compile(marked(ast.parse(source), outcomes=True), str(path), "exec"), vars(module))
         else:
@@ -54,13 +58,13 @@ def load_wrappers(
 
 
 def aim_loaded(roles: Iterable[str], target: str) -> None:
-    """Have the kernel files of these roles take the settings of another target."""
+    """Make the kernel files with these roles use the settings for another target."""
     for role in roles:
         aim(sys.modules[f"{MODULE}{role}"], target)
 
 
 def written(source: str, directory: Path, role: str) -> Path:
-    """The file of this role, with the source in it."""
+    """Write the source to the file for this role, and return its path."""
     path = directory / f"{role}.py"
     path.write_text(source, encoding="utf-8")
     return path
@@ -73,7 +77,7 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def described(error: BaseException, directory: str) -> str:
-    """The innermost error, its cause chain flattened, and the lines of the kernel file that led to it."""
+    """Describe the innermost error in a chain of causes, and the kernel-file lines that led to it."""
     innermost = list(_chain(error))[-1]
     lines = _frames(error.__traceback__, directory) + _frames(innermost.__traceback__, directory)
     shown = list(dict.fromkeys(lines))
@@ -82,5 +86,5 @@ def described(error: BaseException, directory: str) -> str:
 
 def _frames(tb: TracebackType | None, directory: str) -> list[str]:
     frames = [f for f in traceback.extract_tb(tb) if f.filename.startswith(directory)]
-    places = [told_line("".join(linecache.getlines(f.filename)), f.lineno or 0) for f in frames]
-    return [f"  {place}, in {f.name}: {(f.line or '').strip()}" for place, f in zip(places, frames, strict=True)]
+    locations = [told_line("".join(linecache.getlines(f.filename)), f.lineno or 0) for f in frames]
+    return [f"  {place}, in {f.name}: {(f.line or '').strip()}" for place, f in zip(locations, frames, strict=True)]

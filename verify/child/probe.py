@@ -1,4 +1,4 @@
-"""The smallest kernel file: what shows that a process can compile and launch."""
+"""Smallest kernel file, used to check that a process can compile and launch."""
 
 KERNEL = '''\
 """aten::neg(Tensor self) -> Tensor

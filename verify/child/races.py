@@ -1,4 +1,4 @@
-"""Which programs of one launch depend on each other's order without atomics."""
+"""Find program instances in one launch that depend on each other's order without atomics."""
 
 from __future__ import annotations
 
@@ -13,17 +13,26 @@ import numpy as np
 if TYPE_CHECKING:
     from verify.child.accesses import Region
 
-MAX_PAIRS = 100  # conflicting pairs of programs that are looked at, of one storage
+MAX_PAIRS = 100  # conflicting pairs of program instances to examine for each storage
 
 Meetings: TypeAlias = dict[int, dict[int, list[int]]]
-"""By program and address: when the program met others there, by an atomic on one element."""
+"""By program instance and address: the times at which it used an atomic on one element there."""
 
 
 @dataclass(frozen=True)
 class Access:
-    """Loads, or stores where there are `values`, of one program at one line; or atomics. addresses: uint64 [lanes].
+    """Load, store or atomic by one program instance at one line.
 
-    time: accesses of the launch so far.
+    It is a store if it has `values`.
+
+    Attributes:
+        region: Region that is accessed.
+        program: Program instance index.
+        time: How many accesses the launch has made so far.
+        line: Kernel file line.
+        addresses: uint64, [lanes].
+        values: Values to store.
+        atomic: True for an atomic.
     """
 
     region: Region
@@ -37,7 +46,10 @@ class Access:
 
 @dataclass(frozen=True)
 class Race:
-    """`access` and program `other` meet at the real `address`. stores: both stored there, and not the same value."""
+    """Conflict between `access` and the program instance `other` at the real `address`.
+
+    `stores` is True if both store there, and their values differ.
+    """
 
     access: Access
     other: int
@@ -47,7 +59,14 @@ class Race:
 
 @dataclass(frozen=True)
 class _Lanes:
-    """Accesses side by side, one entry a cell: which cell, which program, which access, what bits if any."""
+    """Flattened accesses, with one entry for each cell.
+
+    Attributes:
+        cell: Address divided by the cell size.
+        program: Program instance index.
+        access: Access index.
+        bits: Stored bits, if any.
+    """
 
     cell: np.ndarray
     program: np.ndarray
@@ -56,12 +75,19 @@ class _Lanes:
 
 
 def races(log: Sequence[Access], met: Meetings) -> Iterator[Race]:
-    """Conflicts in `log`, an example for each pair of an access and a program.
+    """Yield the conflicts in `log`, with one example for each pair of an access and a program instance.
 
-    Two programs conflict at a cell if both store there and their last values differ, or if one accesses what only the
-    other stores, or loads what only the other changes by atomics. Atomics on one element order them, as a lock does, or
-    a counter of the programs that are done: where the earlier one used an atomic after its access, and then the later
-    one used an atomic of the same address before its own.
+    Two program instances conflict at a cell in these cases:
+    - Both store there, and their last values differ.
+    - One accesses a cell that only the other stores.
+    - One loads a cell that only the other changes by atomics.
+    Atomics on one element establish an order, as in a lock or in a counter of finished program instances. The
+    order holds if the earlier program instance used an atomic after its access, and then the later one used an
+    atomic on the same address before its own access.
+
+    Args:
+        log: Accesses of a launch.
+        met: Times of atomics by program instance and address.
     """
     by_storage: dict[int, list[Access]] = {}
     for access in log:
@@ -74,7 +100,8 @@ def _of_storage(accesses: list[Access], met: Meetings) -> Iterator[Race]:
     stores = [a for a in accesses if a.values is not None]
     loads = [a for a in accesses if a.values is None and not a.atomic]
     atomics = [a for a in accesses if a.atomic]
-    # Loads do not carry their size: the byte at their address is in question, which is in the cell if sizes agree.
+    # Loads have no recorded size, so only the byte at their address is compared. It is in the cell if the sizes
+    # agree.
     sizes = {a.values.itemsize for a in stores if a.values is not None}
     size = sizes.pop() if len(sizes) == 1 else 1
     for readers, writers in ((stores, stores), (loads, stores), (atomics, stores), (loads, atomics)):
@@ -83,13 +110,13 @@ def _of_storage(accesses: list[Access], met: Meetings) -> Iterator[Race]:
 
 
 def _between(readers: list[Access], writers: list[Access], size: int, met: Meetings) -> Iterator[Race]:
-    """Races of accesses with those that change memory; of stores with each other where these are the same."""
+    """Yield races between accesses and stores; if both lists are the same, between stores."""
     written, both = _lanes(writers, size), readers is writers
     base, end = int(written.cell.min()), int(written.cell.max()) + 1
     owner = np.full(end - base, -1, dtype=np.int32)
     owner[written.cell - base] = written.program
-    found = _differing(written, owner, base) if both else _seen(_lanes(readers, size), written, owner, base)
-    for index, other, cell in islice(found, MAX_PAIRS):
+    conflicts = _differing(written, owner, base) if both else _seen(_lanes(readers, size), written, owner, base)
+    for index, other, cell in islice(conflicts, MAX_PAIRS):
         access = readers[index]
         last = written.access[(written.cell == cell) & (written.program == other)][-1]
         if not _ordered(access, writers[last], met):
@@ -103,14 +130,14 @@ def _ordered(one: Access, other: Access, met: Meetings) -> bool:
     return any(_handed_over(after[cell], earlier.time, before[cell], later.time) for cell in cells)
 
 
-def _handed_over(given: list[int], since: int, taken: list[int], until: int) -> bool:
-    """Whether the first of the ascending times `given` from `since` on precedes the last of `taken` before `until`."""
-    first, last = bisect_left(given, since), bisect_left(taken, until) - 1
-    return first < len(given) and last >= 0 and given[first] < taken[last]
+def _handed_over(releases: list[int], since: int, acquires: list[int], until: int) -> bool:
+    """Return True if the first release from `since` on precedes the last acquire before `until`; times ascend."""
+    first, last = bisect_left(releases, since), bisect_left(acquires, until) - 1
+    return first < len(releases) and last >= 0 and releases[first] < acquires[last]
 
 
 def _lanes(accesses: list[Access], size: int) -> _Lanes:
-    """In cells of `size` bytes; a store of several cells has an entry for each."""
+    """Split accesses into cells with `size` bytes; a store that spans several cells has an entry for each."""
     cells, bits, widths = [], [], []
     for access in accesses:
         real = (access.addresses - access.region.offset).astype(np.int64)
@@ -119,9 +146,9 @@ def _lanes(accesses: list[Access], size: int) -> _Lanes:
         cells.append((real[:, None] // size + np.arange(width)).reshape(-1))
         bits.append(np.zeros(0, np.uint64) if values is None else _bits(values, size))
         widths.append(cells[-1].size)
-    of = np.repeat(np.arange(len(accesses)), widths)
+    indices = np.repeat(np.arange(len(accesses)), widths)
     programs = np.array([a.program for a in accesses], dtype=np.int32)
-    return _Lanes(np.concatenate(cells), programs[of], of, np.concatenate(bits))
+    return _Lanes(np.concatenate(cells), programs[indices], indices, np.concatenate(bits))
 
 
 def _bits(values: np.ndarray, size: int) -> np.ndarray:
@@ -129,7 +156,7 @@ def _bits(values: np.ndarray, size: int) -> np.ndarray:
 
 
 def _differing(stored: _Lanes, owner: np.ndarray, base: int) -> Iterator[tuple[int, int, int]]:
-    """(access, other program, cell) where two programs' last values differ."""
+    """Yield (access, other program instance, cell) if the last values of two program instances differ."""
     clash = owner[stored.cell - base] != stored.program
     if not clash.any():
         return
@@ -138,7 +165,8 @@ def _differing(stored: _Lanes, owner: np.ndarray, base: int) -> Iterator[tuple[i
     lanes = np.flatnonzero(shared[stored.cell - base])
     order = lanes[np.lexsort((lanes, stored.program[lanes], stored.cell[lanes]))]
     cell, program = stored.cell[order], stored.program[order]
-    final = np.append((cell[1:] != cell[:-1]) | (program[1:] != program[:-1]), True)  # a program's last store
+    # last store of each program instance to a cell
+    final = np.append((cell[1:] != cell[:-1]) | (program[1:] != program[:-1]), True)
     order, cell = order[final], cell[final]
     bits, program = stored.bits[order], stored.program[order]
     differ = np.flatnonzero((cell[1:] == cell[:-1]) & (bits[1:] != bits[:-1]))
@@ -146,23 +174,23 @@ def _differing(stored: _Lanes, owner: np.ndarray, base: int) -> Iterator[tuple[i
 
 
 def _seen(loads: _Lanes, stored: _Lanes, owner: np.ndarray, base: int) -> Iterator[tuple[int, int, int]]:
-    """(access, other program, cell) where a program accesses what another changes and it does not."""
-    place = loads.cell - base
-    lanes = np.flatnonzero((place >= 0) & (place < owner.size))
-    writer = owner[place[lanes]]
+    """Yield (access, other program instance, cell) if an instance accesses a cell that only others change."""
+    offsets = loads.cell - base
+    lanes = np.flatnonzero((offsets >= 0) & (offsets < owner.size))
+    writer = owner[offsets[lanes]]
     lanes = lanes[(writer >= 0) & (writer != loads.program[lanes])]
     if not lanes.size:
         return
     programs = int(max(stored.program.max(), loads.program.max())) + 1
-    own = np.isin(place[lanes] * programs + loads.program[lanes], (stored.cell - base) * programs + stored.program)
+    own = np.isin(offsets[lanes] * programs + loads.program[lanes], (stored.cell - base) * programs + stored.program)
     lanes = lanes[~own]
-    yield from _examples(loads.access[lanes], owner[place[lanes]], loads.cell[lanes])
+    yield from _examples(loads.access[lanes], owner[offsets[lanes]], loads.cell[lanes])
 
 
 def _examples(access: np.ndarray, other: np.ndarray, cell: np.ndarray) -> Iterator[tuple[int, int, int]]:
-    """The first cell of each pair of an access and a program."""
-    seen: dict[tuple[int, int], int] = {}
+    """Yield the first cell for each pair of an access and a program instance."""
+    cells: dict[tuple[int, int], int] = {}
     for a, o, c in zip(access[: 1 << 16].tolist(), other.tolist(), cell.tolist(), strict=False):
-        seen.setdefault((a, o), c)
-    for (a, o), c in seen.items():
+        cells.setdefault((a, o), c)
+    for (a, o), c in cells.items():
         yield a, o, c

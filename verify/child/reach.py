@@ -1,7 +1,7 @@
-"""Which statements of a kernel file run, and how comparisons outside of kernels come out.
+"""Record the statements of a kernel file that run, and the results of comparisons outside kernels.
 
-Marks are put into the program that is executed: in kernels where Triton's interpreter rewrites them, in all else where
-the file is loaded. The compiler is given the file as it is.
+Marks are inserted into the program that is executed. Triton's interpreter adds them to kernels when it rewrites
+these; all other code gets them when the file is loaded. The compiler gets the unmodified file.
 """
 
 from __future__ import annotations
@@ -12,35 +12,35 @@ import itertools
 from pathlib import Path
 from typing import Any
 
-KERNEL = "kernel"  # the role of the file that is judged, by which it is called
+KERNEL = "kernel"  # role of the judged file
 _RAN, _CAME_OUT = "__ran__", "__came_out__"
 
 
 class Reached:
-    """What one request reached."""
+    """Statements and comparison results that one request reached."""
 
     def __init__(self) -> None:
         self._lines: set[int] = set()
         self._outcomes: set[tuple[int, int, bool]] = set()
 
     def clear(self) -> None:
-        """Forget the last request."""
+        """Clear the records of the last request."""
         self._lines.clear()
         self._outcomes.clear()
 
     def told(self) -> str:
-        """Lines, and outcomes of comparisons: `3-7,9,3:11=True`."""
+        """Encode lines and comparison results, such as `3-7,9,3:11=True`."""
         outcomes = (f"{line}:{column}={value}" for line, column, value in sorted(self._outcomes))
         runs = itertools.groupby(enumerate(sorted(self._lines)), lambda pair: pair[1] - pair[0])
         lines = [[line for _, line in run] for _, run in runs]
         return ",".join([*(f"{run[0]}-{run[-1]}" if run[1:] else str(run[0]) for run in lines), *outcomes])
 
     def ran(self, line: int) -> None:
-        """The statement that begins in this line is about to run."""
+        """Record that the statement in this line is about to run."""
         self._lines.add(line)
 
     def came_out(self, line: int, column: int, value: Any) -> Any:
-        """The comparison that begins there gave this value."""
+        """Record the result of the comparison at this position, and return it."""
         if type(value) is bool:
             self._outcomes.add((line, column, value))
         return value
@@ -50,12 +50,15 @@ reached = Reached()
 
 
 def marked(tree: Any, outcomes: bool) -> Any:
-    """The program with a mark before each statement of its functions and, if wanted, around each comparison."""
+    """Return the program with a mark before each statement in its functions.
+
+    With `outcomes`, a mark is also added around each comparison.
+    """
     return _Marks(outcomes).visit(tree)
 
 
 def patch_rewriter() -> None:
-    """Have kernels marked as the interpreter rewrites them, and marks known everywhere."""
+    """Add marks to kernels when the interpreter rewrites them, and define the mark functions as builtins."""
     from triton.runtime.interpreter import FunctionRewriter
 
     transform = FunctionRewriter._transform_ast
@@ -75,7 +78,7 @@ _HOLD_STATEMENTS = (ast.stmt, ast.excepthandler, ast.match_case)
 class _Marks(ast.NodeTransformer):
     def __init__(self, outcomes: bool) -> None:
         self._outcomes = outcomes
-        self._depth = 0  # of functions
+        self._depth = 0  # depth of nested functions
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> Any:
         self._depth += 1
@@ -86,7 +89,7 @@ class _Marks(ast.NodeTransformer):
     def generic_visit(self, node: ast.AST) -> ast.AST:
         if self._outcomes:
             super().generic_visit(node)
-        else:  # what is marked is no part of an expression
+        else:  # statements cannot be part of an expression, so expressions are skipped
             for child in ast.iter_child_nodes(node):
                 if isinstance(child, _HOLD_STATEMENTS):
                     self.visit(child)
@@ -110,7 +113,9 @@ def _with_mark(statement: ast.stmt) -> list[ast.stmt]:
 
 
 def _call(name: str, at: Any, *values: ast.expr) -> ast.Call:
-    """A call at the place of `at`; every part of it is there."""
-    place = [ast.copy_location(ast.Constant(n), at) for n in ((at.lineno, at.col_offset) if values else (at.lineno,))]
-    called = ast.copy_location(ast.Name(name, ast.Load()), at)
-    return ast.copy_location(ast.Call(called, [*place, *values], []), at)
+    """Return a call whose nodes all have the position of `at`."""
+    position = [
+        ast.copy_location(ast.Constant(n), at) for n in ((at.lineno, at.col_offset) if values else (at.lineno,))
+    ]
+    function = ast.copy_location(ast.Name(name, ast.Load()), at)
+    return ast.copy_location(ast.Call(function, [*position, *values], []), at)

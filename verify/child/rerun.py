@@ -1,8 +1,8 @@
-"""A call's launches run again, in a process in which of the kernel file nothing runs but its kernels.
+"""Repeat the launches of a call in a process that runs nothing from the kernel file but its kernels.
 
-What the wrapper did comes as a list (verify/child/launch_log.py), made from a call whose arguments held zeros. Here it
-is carried out on the real ones: so the answer is what the kernels compute, and the notes are those of a process that
-never held the file's other Python.
+The wrapper's actions arrive as a list (verify/child/launch_log.py), which was recorded on arguments filled with
+zeros. Here the list is carried out on the real arguments. So the answer is computed by the kernels alone, and the
+notes come from a process that never ran the rest of the file.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ _NUMBERS = (ast.Constant, ast.Tuple, ast.UnaryOp, ast.BinOp, ast.unaryop, ast.op
 
 
 class NotComputed(Exception):
-    """The list says what its own launches do not bear out."""
+    """Error raised if the recorded list does not agree with the effects of its launches."""
 
 
 class Rerun:
-    """As child.serve.Runner: carries out the list of each request."""
+    """Runner, as in child.serve.Runner, that carries out the list in each request."""
 
     lost = False
 
@@ -42,14 +42,14 @@ class Rerun:
         self._kernels: dict[str, ModuleType] = {}
 
     def run(self, header: dict[str, Any], packed: Packed) -> tuple[dict[str, Any], Packed]:
-        """Raises whatever a kernel raises, and NotComputed."""
+        """Carry out one request; raise the kernel's errors, or NotComputed."""
         notes.clear()
         reached.clear()
         self._kernels = self._kernels or load_kernels(self._job["sources"], Path(self._job["directory"]))
         log, memory = header["log"], list[Rebuilt]()
         arguments = unpack(packed, memory=memory)
-        may_not = protected(self._job["plan"]["overload"], arguments)
-        simulator.configure(0, self._job["alignment"], memory, may_not)
+        read_only = protected(self._job["plan"]["overload"], arguments)
+        simulator.configure(0, self._job["alignment"], memory, read_only)
         storages = _Storages(memory, log["storages"], self._kernels)
         with torch.no_grad():
             for event in log["events"]:
@@ -61,8 +61,10 @@ class Rerun:
 
 
 def load_kernels(sources: dict[str, str], directory: Path) -> dict[str, ModuleType]:
-    """Modules of the kernels alone, by role: of a file only its imports of Triton and `math`, numbers and kernels are
-    executed."""
+    """Return modules by role that contain only kernels.
+
+    From each file, only kernels, numbers, and imports of Triton and `math` are executed.
+    """
     modules = {}
     for role, source in sources.items():
         path = written(source, directory, role)
@@ -74,51 +76,56 @@ def load_kernels(sources: dict[str, str], directory: Path) -> dict[str, ModuleTy
 
 
 def kernels_alone(tree: ast.Module) -> ast.Module:
-    """The program without what is no kernel. Of decorators what makes kernels stays; by the others the wrapper has
-    chosen."""
-    kept: list[ast.stmt] = []
+    """Return the program with only kernels, numbers, and imports of Triton and `math`.
+
+    A kernel retains only the decorator that makes it a kernel. The effects of other decorators, such as an
+    autotuner's choice, are part of the recorded launches.
+    """
+    statements: list[ast.stmt] = []
     numbers: set[str] = set()
     for statement in tree.body:
         if isinstance(statement, ast.Import):
             names = [a for a in statement.names if a.name.partition(".")[0] in _IMPORTS]
-            kept += [ast.copy_location(ast.Import(names), statement)] if names else []
+            statements += [ast.copy_location(ast.Import(names), statement)] if names else []
         elif isinstance(statement, ast.ImportFrom):
-            kept += [statement] if (statement.module or "").partition(".")[0] in _IMPORTS else []
+            statements += [statement] if (statement.module or "").partition(".")[0] in _IMPORTS else []
         elif isinstance(statement, ast.FunctionDef):
-            kept += _kernel_alone(statement, numbers)
+            statements += _kernel_alone(statement, numbers)
         elif isinstance(statement, ast.Assign | ast.AnnAssign) and _is_number(statement.value, numbers):
             assert statement.value is not None
             targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
             named = [t for t in targets if isinstance(t, ast.Name)]
             numbers |= {t.id for t in named}
-            kept += [ast.copy_location(ast.Assign([*named], statement.value), statement)] if named else []
-    return ast.fix_missing_locations(ast.Module(kept, []))
+            statements += [ast.copy_location(ast.Assign([*named], statement.value), statement)] if named else []
+    return ast.fix_missing_locations(ast.Module(statements, []))
 
 
 def _kernel_alone(node: ast.FunctionDef, numbers: set[str]) -> list[ast.stmt]:
-    """A kernel, of whose head nothing is computed; or nothing, of another function."""
+    """Return the kernel without computed annotations, defaults and other decorators; [] if it is no kernel."""
     marks = [d.func if isinstance(d, ast.Call) else d for d in node.decorator_list]
     kernel = [mark for mark in marks if ast.unparse(mark) in ("triton.jit", "gluon.jit", "jit")]
-    given = node.args
-    for parameter in (*given.posonlyargs, *given.args, *given.kwonlyargs):
-        told = parameter.annotation and ast.unparse(parameter.annotation)
-        parameter.annotation = parameter.annotation if told in _CONSTEXPR else None
-    given.defaults = [d if _is_number(d, numbers) else ast.Constant(None) for d in given.defaults]
-    given.kw_defaults = [d if d is None or _is_number(d, numbers) else ast.Constant(None) for d in given.kw_defaults]
+    parameters = node.args
+    for parameter in (*parameters.posonlyargs, *parameters.args, *parameters.kwonlyargs):
+        annotation = parameter.annotation and ast.unparse(parameter.annotation)
+        parameter.annotation = parameter.annotation if annotation in _CONSTEXPR else None
+    parameters.defaults = [d if _is_number(d, numbers) else ast.Constant(None) for d in parameters.defaults]
+    parameters.kw_defaults = [
+        d if d is None or _is_number(d, numbers) else ast.Constant(None) for d in parameters.kw_defaults
+    ]
     node.decorator_list, node.returns = kernel[-1:], None
     return [node] if kernel else []
 
 
 def _is_number(node: ast.expr | None, numbers: set[str]) -> bool:
-    """Numbers, texts, types of Triton's and what is made of them."""
+    """Return True for numbers, strings, Triton types, and expressions built from these."""
     if isinstance(node, ast.Name):
         return node.id in numbers
     if isinstance(node, ast.Attribute):
         return ast.unparse(node).partition(".")[0] in ("math", "tl", "triton")
     if isinstance(node, ast.Call):
         plain = not node.keywords and all(_is_number(a, numbers) for a in node.args)
-        named = ast.unparse(node.func)
-        return plain and (named in (*_CONSTEXPR, "float", "int") or named[:5] == "math.")
+        function = ast.unparse(node.func)
+        return plain and (function in (*_CONSTEXPR, "float", "int") or function[:5] == "math.")
     if node is None or not isinstance(node, _NUMBERS):
         return False
     parts = [n for n in ast.iter_child_nodes(node) if isinstance(n, ast.expr)]
@@ -126,7 +133,7 @@ def _is_number(node: ast.expr | None, numbers: set[str]) -> bool:
 
 
 class _Storages:
-    """The memory of a list, by number, and the values of its events."""
+    """Storages of a recorded list, by number, and decoder for the values in its events."""
 
     def __init__(self, memory: list[Rebuilt], contents: list[dict[str, Any]], kernels: dict[str, ModuleType]) -> None:
         self._all = [*memory, *map(_filled, contents)]
@@ -134,22 +141,22 @@ class _Storages:
         self._kernels = kernels
 
     def made(self, number: int, tensor: torch.Tensor) -> None:
-        """The storage of this number is the tensor's."""
+        """Use the tensor's storage as the storage with this number."""
         storage = tensor.untyped_storage()
-        held = torch.empty(0, dtype=torch.uint8).set_(storage, 0, (storage.nbytes(),), (1,))
-        self._all[number] = Rebuilt(held, 0, storage.nbytes())
+        buffer = torch.empty(0, dtype=torch.uint8).set_(storage, 0, (storage.nbytes(),), (1,))
+        self._all[number] = Rebuilt(buffer, 0, storage.nbytes())
 
     def bytes_of(self, number: int, first: int, nbytes: int) -> bytes:
-        """As they are now."""
-        held = self._all[number]
-        return held.buffer[held.start + first : held.start + first + nbytes].numpy().tobytes()
+        """Return the present bytes of a part of a storage."""
+        memory = self._all[number]
+        return memory.buffer[memory.start + first : memory.start + first + nbytes].numpy().tobytes()
 
-    def value(self, told: Any) -> Any:
-        """What an event says of an argument."""
-        if not isinstance(told, dict):
-            return told
-        kind, content = next(iter(told.items()))
-        made: dict[str, Callable[[Any], Any]] = {
+    def value(self, encoded: Any) -> Any:
+        """Decode a value in an event."""
+        if not isinstance(encoded, dict):
+            return encoded
+        kind, content = next(iter(encoded.items()))
+        decoders: dict[str, Callable[[Any], Any]] = {
             "tensor": lambda parts: self._tensor(*parts),
             "float": float.fromhex,
             "list": lambda items: [self.value(v) for v in items],
@@ -161,58 +168,58 @@ class _Storages:
             "reinterpreted": lambda parts: _reinterpreted(*map(self.value, parts)),
             "descriptor": lambda parts: _descriptor(*map(self.value, parts)),
         }
-        return made[kind](content)
+        return decoders[kind](content)
 
     def _tensor(self, number: int, first: int, dtype: str, shape: list[int], stride: list[int]) -> torch.Tensor:
         if number in self._unknown:
             raise NotComputed("the wrapper hands on memory that holds what no kernel stored there")
-        held, of = self._all[number], getattr(torch, dtype)
+        memory, element = self._all[number], getattr(torch, dtype)
         elements = span_elements(tuple(shape), tuple(stride))
-        first = first if elements else min(first, held.nbytes)  # such as the imaginary part of no numbers
-        if not 0 <= first <= held.nbytes - elements * of.itemsize:
+        first = first if elements else min(first, memory.nbytes)  # for example, the imaginary part of an empty tensor
+        if not 0 <= first <= memory.nbytes - elements * element.itemsize:
             raise NotComputed("the wrapper hands on a tensor that reaches beyond its memory")
-        made = torch.empty(0, dtype=of)
-        return made.set_(held.buffer.untyped_storage(), (held.start + first) // of.itemsize, shape, stride)
+        tensor = torch.empty(0, dtype=element)
+        return tensor.set_(memory.buffer.untyped_storage(), (memory.start + first) // element.itemsize, shape, stride)
 
 
-def _filled(told: dict[str, Any]) -> Rebuilt:
-    pattern, size = bytes.fromhex(told["holds"] or ""), told["nbytes"]
-    held = torch.empty(size, dtype=torch.uint8)
+def _filled(content: dict[str, Any]) -> Rebuilt:
+    pattern, size = bytes.fromhex(content["holds"] or ""), content["nbytes"]
+    buffer = torch.empty(size, dtype=torch.uint8)
     if size and pattern:
-        held.copy_(torch.frombuffer(bytearray(pattern * (size // len(pattern))), dtype=torch.uint8))
-    return Rebuilt(held, 0, size)
+        buffer.copy_(torch.frombuffer(bytearray(pattern * (size // len(pattern))), dtype=torch.uint8))
+    return Rebuilt(buffer, 0, size)
 
 
 def _perform(
     event: dict[str, Any], storages: _Storages, kernels: dict[str, ModuleType], allowed: frozenset[str]
 ) -> None:
     if "launch" in event:
-        given = {name: storages.value(told) for name, told in event["arguments"].items()}
-        _kernel(kernels, event["launch"])[tuple(event["grid"])](**given)
+        arguments = {name: storages.value(recorded) for name, recorded in event["arguments"].items()}
+        _kernel(kernels, event["launch"])[tuple(event["grid"])](**arguments)
     elif "read" in event:
-        held, told = storages.value(event["read"]).item(), storages.value(event["value"])
-        held = held.real if isinstance(held, complex) else held
-        if held != told:
-            raise NotComputed(f"the wrapper read {told} back where its launches leave {held}")
+        actual, recorded = storages.value(event["read"]).item(), storages.value(event["value"])
+        actual = actual.real if isinstance(actual, complex) else actual
+        if actual != recorded:
+            raise NotComputed(f"the wrapper read {recorded} back where its launches leave {actual}")
     else:
         if event["call"] not in allowed:
             raise NotComputed(f"the wrapper called {event['call']}")
         args = [storages.value(v) for v in event["args"]]
-        named = {k: storages.value(v) for k, v in event["kwargs"].items()}
+        keywords = {k: storages.value(v) for k, v in event["kwargs"].items()}
         with watched():
-            result = resolve(event["call"])(*args, **named)
+            result = resolve(event["call"])(*args, **keywords)
         if event["makes"] is not None:
             storages.made(event["makes"], result)
 
 
-def _kernel(kernels: dict[str, ModuleType], named: list[str]) -> Any:
+def _kernel(kernels: dict[str, ModuleType], identifier: list[str]) -> Any:
     from triton.runtime.interpreter import InterpretedFunction
 
-    role, name = named
-    found = vars(kernels[role]).get(name) if role in kernels else None
-    if not isinstance(found, InterpretedFunction):
+    role, name = identifier
+    kernel = vars(kernels[role]).get(name) if role in kernels else None
+    if not isinstance(kernel, InterpretedFunction):
         raise NotComputed(f"{name} is no kernel of the file's own")
-    return found
+    return kernel
 
 
 def _type(name: str) -> Any:

@@ -1,9 +1,10 @@
-"""What runs in a child: load a kernel file, rebuild a case's arguments, run the wrapper, send raw bytes back.
+"""Run a kernel file in a child: rebuild a case's arguments, call the wrapper, and send raw bytes back.
 
-Three modes have a kernel. `execute` runs launches in Triton's interpreter, `device` on a GPU. `compile` compiles each
-launch for the platform's targets and does not run it, so what it returns is what the wrapper would return if its
-kernels did nothing. The child holds no reference, no tolerance and no verdict. Of mode `trial` is a child that tells
-whether ATen answers a call; no kernel comes into it.
+Three modes have a kernel. `execute` runs launches in Triton's interpreter, and `device` on a GPU. `compile`
+compiles each launch for the platform's targets and does not run it, so its results are those of a wrapper whose
+kernels do nothing.
+The child has no reference, no tolerance and no verdict. The fourth mode, `trial`, has no kernel and checks if
+ATen accepts a call.
 """
 
 from __future__ import annotations
@@ -44,15 +45,15 @@ from verify.excerpts import anonymous, cut_log
 from verify.platforms import COMPILE, DEVICE, EXECUTE, TRIAL
 from verify.sandbox import wire
 
-MAX_LOG = 20_000  # characters of compiler output or traceback that are sent back
+MAX_LOG = 20_000  # characters of compiler output or traceback in a reply
 
 
 def prepare(mode: str) -> None:
-    """Import and patch what every job needs, once, before the first fork."""
+    """Import and patch the modules that every job needs, once, before the first fork."""
     torch.set_num_threads(1)
-    # torch.empty is filled with NaN, True or the largest integer, and where kernels run with more
-    # (verify/child/fresh.py), so that a result never written is never right by luck.
-    # torch.use_deterministic_algorithms also sets a flag of torch._inductor, which takes a second or two to import.
+    # torch.empty is filled with NaN, True or the largest integer, and if kernels run, with mixed values
+    # (verify/child/fresh.py). So a result that is never written is never right by accident.
+    # torch.use_deterministic_algorithms also sets a flag in torch._inductor, whose import takes 1 to 2 s.
     torch._C._set_deterministic_algorithms(True, warn_only=mode == TRIAL)
     torch.utils.deterministic.fill_uninitialized_memory = True  # type: ignore[attr-defined]
     watch_threads()
@@ -68,25 +69,28 @@ def prepare(mode: str) -> None:
 
 
 class Runner(Protocol):
-    """Answers the requests of one job, which it is made for: `Runner(job, mode)`.
+    """Object that answers the requests of one job; it is created by `Runner(job, mode)`.
 
-    lost: whether the last error was one after which this process can run nothing more.
+    `lost` is True if the last error has made this process unusable.
     """
 
     @property
     def lost(self) -> bool: ...
 
     def run(self, header: dict[str, Any], packed: Packed) -> tuple[dict[str, Any], Packed]:
-        """Answer one request. Raises whatever went wrong; `notes` then still say what was done."""
+        """Answer one request and return the reply and the packed result.
+
+        Any error propagates; `notes` then still have the observations so far.
+        """
 
 
 def runner(job: dict[str, Any], mode: str) -> Runner:
-    """What a child runs in which there is a kernel file: all of it, or its kernels alone."""
+    """Return the runner for a job with a kernel file: the complete file, or its kernels alone."""
     return Rerun(job, mode) if job.get("rerun") else KernelRunner(job, mode)
 
 
 class KernelRunner:
-    """One job's wrappers, and what earlier requests leave behind for later ones to be compared with."""
+    """Wrappers of one job, and the state of earlier requests with which later ones are compared."""
 
     def __init__(self, job: dict[str, Any], mode: str) -> None:
         self._job = job
@@ -95,41 +99,44 @@ class KernelRunner:
         self._plan = Plan(**job["plan"])
         self._wrappers: dict[str, Any] | None = None
         self._earlier = EarlierResults()
-        self._packed: Packed | None = None  # the last request's
+        self._packed: Packed | None = None  # arguments of the last request
         self._memory: list[Rebuilt] = []
-        self._places: list[tuple[int, int]] = []  # of this memory, as it was made
+        self._places: list[tuple[int, int]] = []  # address and size of each buffer when it was created
         with torch.no_grad():
             self._state = GlobalState()
 
     def run(self, header: dict[str, Any], packed: Packed) -> tuple[dict[str, Any], Packed]:
-        """Answer one request. Raises whatever the candidate raises; `notes` then still say what it did."""
+        """Answer one request and return the reply and the packed result.
+
+        The candidate's errors propagate; `notes` then still have the observations so far.
+        """
         by_target = not self._executes and has_settings(self._job["sources"].values())
         refused = self._compile_for_each(header, packed) if by_target else ""
         notes.clear(header.get("scalars"))
         notes.refused = refused
         reached.clear()
         seed = header.get("seed", 0)
-        given = self._rebuild(packed, bool(header.get("reuse")))
-        arguments = far.spread(given, header["far"]) if "far" in header else given
-        may_not = protected(self._plan.overload, arguments)
+        originals = self._rebuild(packed, bool(header.get("reuse")))
+        arguments = far.spread(originals, header["far"]) if "far" in header else originals
+        read_only = protected(self._plan.overload, arguments)
         for tensor in strided(arguments):
             at, size = tensor.untyped_storage().data_ptr(), tensor.numel() * tensor.element_size()
             notes.spans[at] = max(notes.spans.get(at, 0), size)
         launch_log.clear(self._memory if header.get("log") else None)
         tuning.configure(header.get("configuration", 0), not self._executes or seed == TUNES)
-        simulator.configure(seed, self._job.get("alignment", 1), self._memory, may_not)
+        simulator.configure(seed, self._job.get("alignment", 1), self._memory, read_only)
         if self._executes:
             fresh.configure(zlib.crc32(b"".join(d for d in packed.data if d is not None)), seed)
-        versions, before = Counters(arguments, may_not), count_threads()
+        versions, before = Counters(arguments, read_only), count_threads()
         with torch.no_grad():
             try:
                 witness.request()
                 with watched(), redirect_stdout(Printed()):
                     result = self._call(arguments, header.get("philox"))
                     self._synchronize()
-                far.gather(given, arguments)
+                far.gather(originals, arguments)
                 notes.threads = max(0, count_threads() - before)
-                values = {**given, "return": result}
+                values = {**originals, "return": result}
                 answer, log = on_host(_copied(values)), launch_log.told(values) if launch_log.on else None
             finally:
                 witness.answered()
@@ -138,12 +145,14 @@ class KernelRunner:
         buffers = {m.buffer.data_ptr() for m in self._memory}
         notes.aliases_earlier = self._earlier.shares_memory(result, buffers)
         outside = not all(m.guards_intact() for m in self._memory)
-        told = {"status": "ok", "outside": outside, "reached": reached.told(), "log": log}
-        return {**told, **notes.reply()}, answer
+        reply = {"status": "ok", "outside": outside, "reached": reached.told(), "log": log}
+        return {**reply, **notes.reply()}, answer
 
     def _compile_for_each(self, header: dict[str, Any], packed: Packed) -> str:
-        """Compile what a file launches with the settings of each target, for that; the compiler's log of what it
-        refused. What the request is answered with then compiles nothing: it is launched with those of the device."""
+        """Compile the launches with the settings for each target, and return the log of a refused launch.
+
+        The request itself then compiles nothing; it launches with the settings for the device.
+        """
         refused = ""
         for target in targets.every:
             arguments = unpack(packed)
@@ -159,8 +168,8 @@ class KernelRunner:
         return refused
 
     def _rebuild(self, packed: Packed, reuse: bool) -> dict[str, Any]:
-        last = self._packed
-        same = last is not None and (packed.groups, packed.tensors) == (last.groups, last.tensors)
+        previous = self._packed
+        same = previous is not None and (packed.groups, packed.tensors) == (previous.groups, previous.tensors)
         if not (reuse and same and _places(self._memory) == self._places):
             self._memory = []
         arguments = unpack(packed, memory=self._memory, device=self._place)
@@ -169,16 +178,16 @@ class KernelRunner:
 
     @property
     def lost(self) -> bool:
-        """Whether the last error was one after which this process can run nothing more."""
+        """Return True if the last error has made this process unusable."""
         return self._place != "cpu" and devices.is_lost(self._place)
 
     def _synchronize(self) -> None:
-        """Errors of a launch are told here at the latest."""
+        """Wait for the device, so that pending launch errors are raised here at the latest."""
         if self._place != "cpu":
             torch.accelerator.synchronize(torch.device(self._place))
 
     def _call(self, arguments: dict[str, Any], philox: list[int] | None, target: str | None = None) -> Any:
-        """target: whose settings are launched with, by default those of the device."""
+        """Call the wrapper; `target` selects its settings, by default those for the device."""
         sources = self._job["sources"]
         if self._wrappers is None:
             directory, calls = Path(self._job["directory"]), self._job.get("calls", {})
@@ -186,18 +195,18 @@ class KernelRunner:
         aim_loaded(sources, self._job.get("target", "") if target is None else target)
         wrapper = bound(self._wrappers["kernel"], philox)
         copy = self._wrappers["copy"]
-        own = self._job.get("own_defaults", False)
-        return call(self._plan, arguments, wrapper, self._job["takes_out"], copy, own)
+        own_defaults = self._job.get("own_defaults", False)
+        return call(self._plan, arguments, wrapper, self._job["takes_out"], copy, own_defaults)
 
 
 def _places(memory: list[Rebuilt]) -> list[tuple[int, int]]:
-    """Address and bytes of each buffer's storage; a program can resize it."""
+    """Return address and bytes of each buffer's storage; a program can resize it."""
     storages = [m.buffer.untyped_storage() for m in memory]
     return [(s.data_ptr(), s.nbytes()) for s in storages]
 
 
 def _copied(values: dict[str, Any]) -> Packed:
-    """The values as they are now: no thread that runs on can change the answer."""
+    """Pack copies of the values, so that a thread that is still running cannot change the answer."""
     with torch._C.DisableTorchFunctionSubclass():
         packed = pack(values)
     packed.data = [None if d is None else bytes(d) for d in packed.data]
@@ -206,7 +215,7 @@ def _copied(values: dict[str, Any]) -> Packed:
 
 @contextmanager
 def stderr_to(file: IO[bytes]) -> Iterator[None]:
-    """File descriptor 2, where compilers write their diagnostics, and ATen the warnings of operators called by name."""
+    """Redirect file descriptor 2, to which compilers write diagnostics and ATen writes warnings."""
     saved = os.dup(2)
     os.dup2(file.fileno(), 2)
     try:
@@ -223,13 +232,13 @@ def serve(
     make: Callable[[dict[str, Any], str], Runner],
     log_fd: int | None = None,
 ) -> None:
-    """Answer the frames of `job` until the parent closes the socket. log_fd: where a witness is to write, if any."""
+    """Answer the frames of `job` until the parent closes the socket; a witness writes to `log_fd`, if given."""
     if mode == COMPILE:
         patch_compiler(job["targets"])
     with ExitStack() as stack:
         job["directory"] = stack.enter_context(tempfile.TemporaryDirectory())
         log = Path(job["directory"]) / "stderr.txt"
-        stack.enter_context(stderr_to(stack.enter_context(log.open("wb"))))  # of MLIR and ptxas
+        stack.enter_context(stderr_to(stack.enter_context(log.open("wb"))))  # output of MLIR and ptxas
         if log_fd is not None:
             witness.begin(log_fd, job["seconds"])
         define_all(job.get("subgraphs", []))
@@ -241,7 +250,7 @@ def serve(
                 return
             try:
                 reply, packed = runner.run(header, wire.packed_of(header, buffers, "case"))
-            except Exception as error:  # noqa: BLE001 - one case: the candidate's error is the case's outcome
+            except Exception as error:  # noqa: BLE001 - the candidate's error is the outcome of this case
                 lost = runner.lost
                 wire.send(sock, {**_failure(error, job["directory"], log), "lost": lost})
                 if lost:
@@ -251,10 +260,10 @@ def serve(
 
 
 def _failure(error: BaseException, directory: str, log: Path) -> dict[str, Any]:
-    noted = notes.reply()
-    if noted["refused"]:
-        noted["refused"] = _clean(f"{noted['refused']}\n{log.read_text(errors='replace')}", directory)
-    return {"status": "error", "text": _clean(described(error, directory), directory), **noted}
+    notes_so_far = notes.reply()
+    if notes_so_far["refused"]:
+        notes_so_far["refused"] = _clean(f"{notes_so_far['refused']}\n{log.read_text(errors='replace')}", directory)
+    return {"status": "error", "text": _clean(described(error, directory), directory), **notes_so_far}
 
 
 def _clean(text: str, directory: str) -> str:

@@ -1,7 +1,7 @@
-"""Launches in Triton's interpreter, with every access checked and the programs in an order of the judge's choice.
+"""Run launches in Triton's interpreter, check every access, and choose the order of program instances.
 
-Works on what the interpreters of Triton 3.6 to 3.9 share: `GridExecutor`, `_implicit_cvt`, and the four functions of
-`_interpreter` that touch memory.
+It relies on parts that the interpreters of Triton 3.6 to 3.9 share: `GridExecutor`, `_implicit_cvt`, and the four
+functions in `_interpreter` that access memory.
 """
 
 from __future__ import annotations
@@ -28,23 +28,29 @@ from verify.child.tuning import patch_autotuners
 from verify.child.unspecified import mend_undefined, poison, unspecified
 from verify.child.witness import witness
 
-MAX_GRID = (2**31 - 1, 65_535, 65_535)  # CUDA C programming guide, table of compute capabilities; HIP has as much
+# CUDA C programming guide, table of compute capabilities; HIP has the same limits
+MAX_GRID = (2**31 - 1, 65_535, 65_535)
 
-_local = threading.local()  # of this thread .launch, what runs; .programs of it
+_local = threading.local()  # for each thread: .launch is the current launch, .programs its scheduler
 
 
 class Simulator:
-    """How launches run, set anew for each request.
+    """Launcher, which is configured for each request.
 
-    seed: of the order of programs; 0 is the natural one, 1 its reverse.
+    `seed` decides the order of program instances: 0 is the natural order, 1 its reverse.
     """
 
     def __init__(self) -> None:
         self.configure(0, 1, [], {})
 
     def configure(self, seed: int, alignment: int, memory: Sequence[Rebuilt], protected: Mapping[int, str]) -> None:
-        """alignment: of a block's first address. memory: the rebuilt arguments. protected: not to be written, by the
-        addresses of their storages.
+        """Set the options for a request.
+
+        Args:
+            seed: Decides the order for program instances, and unspecified choices.
+            alignment: Alignment in bytes that a block's first address must have.
+            memory: Rebuilt arguments.
+            protected: Arguments that must not be written: names by storage address.
         """
         self.seed = seed
         unspecified.configure(seed)
@@ -52,7 +58,7 @@ class Simulator:
         self.memory = Memory(groups, dict(protected), alignment)
 
     def launch(self, executor: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """Run one grid: what `GridExecutor.__call__` does for tensors that are in host memory already."""
+        """Run one grid, as `GridExecutor.__call__` does for tensors that are already in host memory."""
         fn = executor.fn
         notes.kernels.append(fn.__name__)
         witness.launch(fn.__name__)
@@ -91,14 +97,14 @@ class Simulator:
             try:
                 _local.programs = Programs(launch, unspecified.order(x * y * z).tolist(), run)
                 _local.programs.run()
-            except Exception as error:  # noqa: BLE001 - as the interpreter does, so that the wrapper sees the same
+            except Exception as error:  # noqa: BLE001 - like the interpreter, so that the wrapper sees the same error
                 raise InterpreterError(repr(error)) from error
             finally:
                 notes.seconds += time.thread_time() - started
 
 
 def _within_limits(kernel: str, grid: tuple[int, ...]) -> tuple[int, int, int]:
-    """The grid in three dimensions. Raises ValueError for one that no launch can have."""
+    """Return the grid in three dimensions; raise ValueError if no launch can have it."""
     if not 1 <= len(grid) <= len(MAX_GRID):
         raise ValueError(f"{kernel}: a grid has 1 to 3 dimensions, not {len(grid)}")
     for size, most, axis in zip(grid, MAX_GRID, "xyz", strict=False):
@@ -128,7 +134,7 @@ def _convert(launch: Launch, name: str, value: Any) -> Any:
 
 
 def patch_interpreter() -> None:
-    """Have every launch of this process run by `simulator`."""
+    """Run every launch in this process with `simulator`."""
     from triton.runtime import interpreter
 
     mend()
@@ -140,7 +146,7 @@ def patch_interpreter() -> None:
         converted = convert(value)
         launch = getattr(_local, "launch", None)
         if launch is not None and hasattr(value, "data_ptr"):
-            tensor = getattr(value, "base", value)  # of a `triton.reinterpret`ed one
+            tensor = getattr(value, "base", value)  # the tensor inside a `triton.reinterpret`ed one
             converted.handle.data = np.array([launch.register(_local.name, tensor)], dtype=np.uint64)
         return converted
 
@@ -153,7 +159,7 @@ def patch_interpreter() -> None:
 
 
 def _mark_atomics(builder: Any) -> None:
-    """Atomic loads and stores, which newer interpreters make of plain ones, are no races."""
+    """Mark atomic loads and stores, which newer interpreters build from plain ones, because they are no races."""
 
     def marked(original: Any) -> Any:
         def call(self: Any, *args: Any) -> Any:
@@ -171,7 +177,7 @@ def _mark_atomics(builder: Any) -> None:
 
 
 def _mark_waits(interpreter: Any) -> None:
-    """What makes the lanes of a program wait for each other."""
+    """Mark the operations that synchronise the lanes of a program instance."""
 
     def marked(original: Any) -> Any:
         def call(self: Any, *args: Any) -> Any:
@@ -183,26 +189,26 @@ def _mark_waits(interpreter: Any) -> None:
     builder, fold = interpreter.InterpreterBuilder, interpreter.ReduceScanOpInterface
     names = ("create_barrier", "create_dot", "create_dot_scaled", "create_histogram", "create_gather")
     for owner, name in (*((builder, name) for name in names), (fold, "apply")):
-        if hasattr(owner, name):  # older ones have no scaled products
+        if hasattr(owner, name):  # older versions have no scaled products
             setattr(owner, name, marked(getattr(owner, name)))
 
 
 def _checked(memory: Any) -> SimpleNamespace:
-    """The interpreter's native functions; those that touch memory only do so where the current launch may.
+    """Return the interpreter's native functions, with checks on those that access memory.
 
-    Pointers, masks and values are NumPy arrays of one shape; a forbidden lane loads poison and stores nothing.
+    Pointers, masks and values are NumPy arrays with one shape. A forbidden lane loads poison and stores nothing.
     """
 
     def admit(pointers: Any, mask: Any, kind: str, size: int, values: Any = None) -> tuple[Any, Any, Any]:
-        """The real addresses, the lanes to perform, and whether these are all that were asked for."""
+        """Return the real addresses, the lanes to perform, and True if no requested lane is forbidden."""
         mask, launch = np.broadcast_to(mask, pointers.shape), _local.launch
         notes.accessed += 1
         notes.lanes += pointers.size
-        real, fine = launch.admit(pointers, mask, size, kind, values)
-        allowed = mask if fine is None else mask & fine
+        real, permitted = launch.admit(pointers, mask, size, kind, values)
+        allowed = mask if permitted is None else mask & permitted
         if not launch.atomic:
             launch.by_lane(pointers, real, allowed, kind, values)
-        return real, allowed, fine is None or bool(fine[mask].all())
+        return real, allowed, permitted is None or bool(permitted[mask].all())
 
     def load(pointers: Any, mask: Any, other: Any, dtype: Any) -> Any:
         real, allowed, whole = admit(pointers, mask, "load", dtype.itemsize)
@@ -219,21 +225,21 @@ def _checked(memory: Any) -> SimpleNamespace:
 
     def atomic_rmw(operation: Any, pointers: Any, value: Any, mask: Any, order: Any) -> Any:
         real, allowed, _ = admit(pointers, mask, "atomic", value.itemsize)
-        # The native function exchanges integers alone.
-        given = value.view(f"u{value.itemsize}") if operation == memory.RMW_OP.XCHG else value
-        found = _by_lane(lambda *lanes: memory.atomic_rmw(operation, *lanes, order), real, given, allowed)
-        _local.launch.saw(pointers, found)
+        # The native exchange supports only integers.
+        bits = value.view(f"u{value.itemsize}") if operation == memory.RMW_OP.XCHG else value
+        previous = _by_lane(lambda *lanes: memory.atomic_rmw(operation, *lanes, order), real, bits, allowed)
+        _local.launch.saw(pointers, previous)
         _interrupt()
-        return found.view(value.dtype)
+        return previous.view(value.dtype)
 
     def atomic_cas(pointers: Any, expected: Any, value: Any, order: Any) -> Any:
         real, _, whole = admit(pointers, np.ones(pointers.shape, dtype=bool), "atomic", value.itemsize)
-        if not whole:  # the function has no mask: none of its lanes is performed
+        if not whole:  # the native function has no mask, so no lane is performed
             return np.full(pointers.shape, poison(value.dtype), dtype=value.dtype)
-        found = _by_lane(lambda *lanes: memory.atomic_cas(*lanes, order), real, expected, value)
-        _local.launch.saw(pointers, found)
+        previous = _by_lane(lambda *lanes: memory.atomic_cas(*lanes, order), real, expected, value)
+        _local.launch.saw(pointers, previous)
         _interrupt()
-        return found
+        return previous
 
     checked = {"load": load, "store": store, "atomic_rmw": atomic_rmw, "atomic_cas": atomic_cas}
     native = {name: getattr(memory, name) for name in dir(memory) if not name.startswith("__")}
@@ -248,11 +254,11 @@ def _interrupt() -> None:
 
 
 def _by_lane(perform: Any, *arrays: Any) -> Any:
-    """What an atomic finds in each lane, performed in the order in which the lanes get their turn."""
+    """Perform an atomic lane by lane in the configured order, and return the previous value for each lane."""
     if arrays[0].size == 1:
         return perform(*arrays)
     turns = unspecified.order(arrays[0].size)
-    found = perform(*(np.ascontiguousarray(np.broadcast_to(a, arrays[0].shape).reshape(-1)[turns]) for a in arrays))
-    returned = np.empty_like(found)
-    returned[turns] = found
+    previous = perform(*(np.ascontiguousarray(np.broadcast_to(a, arrays[0].shape).reshape(-1)[turns]) for a in arrays))
+    returned = np.empty_like(previous)
+    returned[turns] = previous
     return returned.reshape(arrays[0].shape)

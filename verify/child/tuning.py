@@ -1,4 +1,7 @@
-"""Autotuners, which choose by time elsewhere, take the configuration that the judge names: each of them in its turn."""
+"""Make autotuners use the configuration that the judge selects, instead of choosing by time.
+
+The judge selects each configuration in turn.
+"""
 
 from __future__ import annotations
 
@@ -6,23 +9,23 @@ from typing import Any
 
 from verify.child.guards import notes
 
-MAX_CONFIGURATIONS = 64  # of one autotuner, all of which are judged
-TUNES = 1  # the seed of a call in which autotuners run every configuration to choose one; in others they have chosen
+MAX_CONFIGURATIONS = 64  # per autotuner; all of them are judged
+TUNES = 1  # Seed of a call in which autotuners run every configuration to choose one; in other calls they have chosen.
 
 
 class Tuning:
-    """Set anew for each request. number: of the configuration, modulo how many there are."""
+    """Selection for one request; `number` is the index of the configuration, modulo their count."""
 
     def __init__(self) -> None:
         self.configure(0, False)
 
     def configure(self, number: int, runs: bool) -> None:
-        """runs: autotuners run every configuration before they take that one."""
+        """Set the selection; with `runs`, autotuners run every configuration before they use the selected one."""
         self._number, self._runs = number, runs
         self._timed = self._chosen = 0
 
     def tune(self, run: Any, autotuner: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Call the autotuner's own `run`, which chooses anew. Raises ValueError if it has too many to choose from."""
+        """Call the autotuner's own `run`, which chooses again; raise ValueError for too many configurations."""
         count = len(autotuner.configs)
         notes.configurations = max(notes.configurations, count)
         if count > MAX_CONFIGURATIONS:
@@ -38,19 +41,19 @@ class Tuning:
             autotuner.pre_hook = before_each
 
     def time(self, kernel_call: Any, quantiles: Any) -> list[float]:
-        """An autotuner's timing of its next configuration: the chosen one is the fastest."""
-        place, self._timed = self._timed, self._timed + 1
+        """Replace the timing of the next configuration: the selected one is the fastest."""
+        index, self._timed = self._timed, self._timed + 1
         if self._runs:
             with notes.tuning():
                 kernel_call()
-        return [float(place != self._chosen)] * len(quantiles)
+        return [float(index != self._chosen)] * len(quantiles)
 
 
 tuning = Tuning()
 
 
 def patch_autotuners() -> None:
-    """Have every autotuner of this process choose as `tuning` says."""
+    """Make every autotuner in this process choose as `tuning` says."""
     from triton.runtime.autotuner import Autotuner
 
     run = Autotuner.run

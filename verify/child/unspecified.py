@@ -1,8 +1,8 @@
-"""What Triton leaves open, where NumPy and a GPU decide otherwise: the interpreter gives what neither of them would.
+"""Return junk for values that Triton leaves unspecified, so that neither NumPy's nor a GPU's choice is relied on.
 
-Junk stands in lanes that have no value: masked off in a load without `other`, of a cast to an integer that cannot hold
-the number, of a division by zero, of a shift by more than the width, gathered from no lane. A kernel may have such
-lanes if it does not use them.
+Lanes without a defined value are: masked-off lanes of a load without `other`, a cast to an integer type that
+cannot hold the number, a division by zero, a shift by the width or more, and a gather from an index out of
+bounds. A kernel may have such lanes if it does not use them.
 """
 
 from __future__ import annotations
@@ -12,11 +12,16 @@ from typing import Any
 
 import numpy as np
 
-POISON = (0xFF, 0x5A, 0xDA)  # of every byte of a value: NaN, large, negative; -1, large, negative; True, False, False
+# Each byte of a value. As floats: NaN, large, negative; as integers: -1, large, negative; as bool: True, False,
+# False.
+POISON = (0xFF, 0x5A, 0xDA)
 
 
 class Unspecified:
-    """Choices of one request. seed: decides them; the order of lanes is the natural one for 0, its reverse for 1."""
+    """Unspecified choices for one request.
+
+    `seed` decides them. The order of lanes is the natural one for 0, and its reverse for 1.
+    """
 
     def __init__(self) -> None:
         self.configure(0)
@@ -30,23 +35,23 @@ class Unspecified:
         return np.random.default_rng(self._seed)
 
     def order(self, count: int) -> np.ndarray[Any, Any]:
-        """Indices of lanes, or of programs, in the order in which they get their turn."""
+        """Return the indices of lanes, or of program instances, in running order."""
         if self._seed < 2:
             return np.arange(count) if self._seed == 0 else np.arange(count - 1, -1, -1)
         return self._random.permutation(count)
 
     def chance(self) -> bool:
-        """One of two ways to go on; no for 0, where all is natural."""
+        """Return a random bool; always False for seed 0, for which everything is in natural order."""
         return self._seed > 0 and bool(self._random.integers(2))
 
     def junk(self, shape: tuple[int, ...], dtype: Any) -> np.ndarray[Any, Any]:
-        """Values that no lane may rely on; neighbours along every power of two are unlike."""
+        """Return values that no lane may rely on; neighbours along every power of two differ."""
         values = _poisons(np.dtype(dtype))
         spread: np.ndarray[Any, Any] = values[(np.arange(np.prod(shape, dtype=int)) + self._seed) % len(values)]
         return spread.reshape(shape)
 
     def where(self, bad: np.ndarray[Any, Any], values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        """`values`, with junk in the lanes that are `bad`."""
+        """Return `values` with junk in the `bad` lanes."""
         return np.where(bad, self.junk(values.shape, values.dtype), values) if bad.any() else values
 
 
@@ -61,13 +66,13 @@ def _poisons(dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
 
 
 def poison(dtype: Any) -> Any:
-    """A value of `dtype` that a forbidden lane loads: NaN, -1 or True."""
+    """Return the value that a forbidden lane loads: NaN, -1 or True."""
     return _poisons(np.dtype(dtype))[0]
 
 
 @cache
 def mend_undefined() -> None:
-    """Have lanes of no value hold junk in the interpreter of this process."""
+    """Make lanes without a defined value hold junk in this process's interpreter."""
     from triton.runtime import interpreter
 
     builder = interpreter.InterpreterBuilder
@@ -82,8 +87,10 @@ def _mend_loads(interpreter: Any, builder: Any) -> None:
 
     def create_masked_load(self: Any, ptrs: Any, mask: Any, other: Any, *rest: Any, **named: Any) -> Any:
         if other is None and not mask.data.all():
-            of = ptrs.get_element_ty()
-            other = interpreter.TensorHandle(unspecified.junk(ptrs.data.shape, interpreter._get_np_dtype(of)), of)
+            element = ptrs.get_element_ty()
+            other = interpreter.TensorHandle(
+                unspecified.junk(ptrs.data.shape, interpreter._get_np_dtype(element)), element
+            )
         return masked_load(self, ptrs, mask, other, *rest, **named)
 
     builder.create_masked_load = create_masked_load
@@ -91,7 +98,7 @@ def _mend_loads(interpreter: Any, builder: Any) -> None:
 
 
 def _mend_numbers_given(interpreter: Any) -> None:
-    """Of a load of one element `other` counts where it is given: the interpreter takes an `other` of 0 for none."""
+    """Respect an `other` of 0 in a load of one element; the interpreter treats it as missing."""
     tl, semantic = interpreter.tl, type(interpreter.interpreter_semantic)
     load = semantic.load
 
@@ -101,15 +108,15 @@ def _mend_numbers_given(interpreter: Any) -> None:
     def load_given(self: Any, ptr: Any, mask: Any, other: Any, *rest: Any) -> Any:
         if other is not None and not ptr.type.is_block():
             element = ptr.type.scalar.element_ty
-            found = self.cast(other, tl.int8 if element == tl.int1 else element)
-            other = Given(found.handle, found.type)
+            converted = self.cast(other, tl.int8 if element == tl.int1 else element)
+            other = Given(converted.handle, converted.type)
         return load(self, ptr, mask, other, *rest)
 
     semantic.load = load_given
 
 
 def _mend_casts(interpreter: Any, builder: Any) -> None:
-    """From floats to integers: hardware saturates or not, by maker, width and sign."""
+    """Patch casts from floats to integers: hardware saturates or not, depending on maker, width and sign."""
 
     def cast(self: Any, src: Any, dst_type: Any) -> Any:
         with np.errstate(invalid="ignore"):
@@ -124,7 +131,7 @@ def _mend_casts(interpreter: Any, builder: Any) -> None:
 
 
 def _mend_integers(interpreter: Any, builder: Any) -> None:
-    """Quotients by zero, and shifts by the width or more."""
+    """Patch division by zero, and shifts by the width or more."""
 
     def mended(name: str, wrong: Any) -> None:
         original = getattr(builder, name)
@@ -147,12 +154,12 @@ def _mend_integers(interpreter: Any, builder: Any) -> None:
 
 
 def _mend_gathers(interpreter: Any, builder: Any) -> None:
-    """NumPy counts negative indices from the end."""
+    """Patch gathers: NumPy counts negative indices from the end."""
 
     def create_gather(self: Any, src: Any, indices: Any, axis: int) -> Any:
         at = indices.data
         outside = (at < 0) | (at >= src.data.shape[axis])
-        found = np.take_along_axis(src.data, np.where(outside, 0, at), axis=axis)
-        return interpreter.TensorHandle(unspecified.where(outside, found), src.dtype.scalar)
+        gathered = np.take_along_axis(src.data, np.where(outside, 0, at), axis=axis)
+        return interpreter.TensorHandle(unspecified.where(outside, gathered), src.dtype.scalar)
 
     builder.create_gather = create_gather

@@ -1,9 +1,11 @@
-"""What a child leaves behind while a case is run once more: where it is, and what it says when it dies.
+"""Write a log while a case is rerun: the current position, and a traceback if the process dies.
 
-The parent gives it a file. The first RECORD bytes say what runs now, written anew before each program, so that they
-are there whatever ends the child. Behind them writes whoever is last: Python's handler of fatal signals (the Python
-traceback), PyTorch's (the native one), or an alarm shortly before the deadline (the Python traceback). The alarm is a
-signal, which interrupts the thread that it tells of; faulthandler's own watchdog reads frames while they change.
+The parent provides a file. Its first RECORD bytes hold the current position and are rewritten before each program
+instance, so that they are available however the child ends. The rest is written by the last of these: Python's
+handler for fatal signals (Python traceback), PyTorch's handler (native traceback), or an alarm shortly before the
+deadline (Python traceback).
+The alarm is a signal, so it interrupts the thread whose traceback it writes. faulthandler's own watchdog would
+read frames while they change.
 """
 
 from __future__ import annotations
@@ -18,11 +20,11 @@ from typing import Any
 import torch
 
 RECORD = 512  # bytes
-_BEFORE = 0.8  # of the deadline, when the alarm goes off
+_BEFORE = 0.8  # fraction of the deadline at which the alarm goes off
 
 
 class Witness:
-    """Off until `begin` is called; then every call is noted."""
+    """Log writer, inactive until `begin` is called; then every call is recorded."""
 
     def __init__(self) -> None:
         self._fd = -1
@@ -31,9 +33,13 @@ class Witness:
         self._launches = 0
 
     def begin(self, fd: int, seconds: float) -> None:
-        """Write to `fd` from now on. seconds: the deadline of a request.
+        """Write to `fd` from now on.
 
-        Python's handler is the last to be installed and so the first to be called; it then calls PyTorch's.
+        Python's handler is installed last, so it is called first; it then calls PyTorch's.
+
+        Args:
+            fd: Descriptor of the log.
+            seconds: Deadline of a request.
         """
         self._fd, self._seconds = fd, seconds
         os.ftruncate(fd, 0)
@@ -44,30 +50,30 @@ class Witness:
         faulthandler.register(signal.SIGALRM, fd, all_threads=False)
 
     def request(self) -> None:
-        """A request begins."""
+        """Record the start of a request."""
         if self._fd >= 0:
             self._launches, self._started = 0, time.monotonic()
             self._note(kernel="")
             signal.setitimer(signal.ITIMER_REAL, _BEFORE * self._seconds)
 
     def answered(self) -> None:
-        """The request has ended."""
+        """Stop the alarm, because the request has ended."""
         if self._fd >= 0:
             signal.setitimer(signal.ITIMER_REAL, 0)
 
     def launch(self, kernel: str) -> None:
-        """A kernel is launched."""
+        """Record a kernel launch."""
         if self._fd >= 0:
             self._launches += 1
             self._note(kernel=kernel)
 
     def program(self, kernel: str, program: tuple[int, int, int], number: int, programs: int) -> None:
-        """A program begins, as the `number`th (from 1 on) of a launch of so many."""
+        """Record that a program instance begins, as number `number` (counted from 1) of `programs` in the launch."""
         if self._fd >= 0:
             self._note(kernel=kernel, program=program, number=number, programs=programs)
 
     def _note(self, kernel: str, **more: Any) -> None:
-        """began: the share of the deadline that had passed."""
+        """Write a record; its field `began` is the fraction of the deadline that has passed."""
         began = (time.monotonic() - self._started) / self._seconds
         record = {"kernel": kernel[:100], "launches": self._launches, "began": round(began, 3), **more}
         os.pwrite(self._fd, json.dumps(record).encode().ljust(RECORD), 0)

@@ -1,14 +1,14 @@
-"""Processes that have torch and triton imported and fork: 0.1 s instead of 2.5 s.
+"""Fork processes that have already imported torch and triton, in 0.1 s instead of 2.5 s.
 
-`python -m verify.child.zygote FD` is the nursery: it imports torch. Over its socket come requests for zygotes, JSON
-with a control socket attached. For each mode and runner it forks a process that imports what these need, and which
-forks a zygote for each request. A zygote forks one child per job. Over its control socket comes a job's memory limit
-with its socket attached, and where the debugger asks for it a file for a log; back go the child's pid and, when it has
-ended, its wait status and why it was killed, if it was killed here.
-
-A request has `mode`; `runner`, where to import what answers a job's requests, `module:name`; `sandbox`; `device`, of
-mode `device` a platforms.Device; and `home`, the zygote's directory. Of one without a socket only the process of its
-mode and runner starts.
+`python -m verify.child.zygote FD` is the nursery, which imports torch. Its socket receives requests for zygotes:
+JSON with a control socket attached. For each mode and runner, the nursery forks a process that imports their
+modules. That process forks a zygote for each request, and a zygote forks one child per job.
+A zygote's control socket receives a job's memory limit with the job's socket attached and, for the debugger, a
+log file. It sends back the child's pid. After the child has ended, it sends the wait status and the reason if the
+child was killed here.
+A request has these fields: `mode`; `runner`, the class that answers a job's requests, as `module:name`;
+`sandbox`; `device`, a platforms.Device in mode `device`; and `home`, the zygote's directory. A request without a
+socket only starts the process for its mode and runner.
 """
 
 from __future__ import annotations
@@ -36,45 +36,45 @@ _PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
 
 
 def nurse(control: socket.socket) -> None:
-    """Be the nursery until the parent closes the socket."""
-    gc.disable()  # until all is imported: of that nothing is garbage, and to look costs a tenth of the time
-    of_mode: dict[tuple[str, str], socket.socket] = {}
-    for told, descriptor in _requests(control):
-        key = told["mode"], told["runner"]
-        given = [] if descriptor is None else [descriptor]
-        for _ in range(2):  # once more where the process of that mode was lost
-            if key not in of_mode:
-                of_mode[key], theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    """Run the nursery until the parent closes the socket."""
+    gc.disable()  # until imports are done: they create no garbage, and collection would cost one tenth of the time
+    processes: dict[tuple[str, str], socket.socket] = {}
+    for request, descriptor in _requests(control):
+        key = request["mode"], request["runner"]
+        descriptors = [] if descriptor is None else [descriptor]
+        for _ in range(2):  # retry once if the process for that mode was lost
+            if key not in processes:
+                processes[key], theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
                 with theirs:
-                    _forked(lambda: _prepared(*key, theirs), [control, *of_mode.values()], given)  # noqa: B023
+                    _forked(lambda: _prepared(*key, theirs), [control, *processes.values()], descriptors)  # noqa: B023
             with suppress(OSError):
-                if given:
-                    socket.send_fds(of_mode[key], [json.dumps(told).encode()], given)
+                if descriptors:
+                    socket.send_fds(processes[key], [json.dumps(request).encode()], descriptors)
                 break
-            of_mode.pop(key).close()
-        for each in given:
-            os.close(each)
+            processes.pop(key).close()
+        for number in descriptors:
+            os.close(number)
 
 
 def _prepared(mode: str, runner: str, control: socket.socket) -> None:
-    """Be the process of one mode: import what it needs, then fork a zygote for each request."""
+    """Run the process for one mode: import its modules, then fork a zygote for each request."""
     from verify.child import serve
 
-    Path("/proc/self/comm").write_text(f"enable {mode}")  # for who looks at the processes
+    Path("/proc/self/comm").write_text(f"enable {mode}")  # shown in lists of processes
     os.environ["TRITON_INTERPRET"] = "1" if mode == EXECUTE else "0"
     serve.prepare(mode)
     make = pkgutil.resolve_name(runner)
     _warm(mode)
-    gc.freeze()  # what is here now is never garbage, and stays shared
+    gc.freeze()  # existing objects are never garbage, and their pages stay shared
     gc.enable()
-    for told, descriptor in _requests(control):
+    for request, descriptor in _requests(control):
         assert descriptor is not None
-        with socket.socket(fileno=descriptor) as own:
-            _forked(lambda: _zygote(told, make, own), [control])  # noqa: B023
+        with socket.socket(fileno=descriptor) as sock:
+            _forked(lambda: _zygote(request, make, sock), [control])  # noqa: B023
 
 
 def _requests(control: socket.socket) -> Iterator[tuple[dict[str, Any], int | None]]:
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # what was forked ends without being waited for
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # forked processes are reaped automatically
     while True:
         message, descriptors, _, _ = socket.recv_fds(control, 1 << 16, 1)
         if not message:
@@ -85,8 +85,10 @@ def _requests(control: socket.socket) -> Iterator[tuple[dict[str, Any], int | No
 
 
 def _forked(work: Callable[[], None], sockets: Iterable[socket.socket], descriptors: Iterable[int] = ()) -> None:
-    """Do it in a fork, which closes these first and ends with it. What it raises ends it with a traceback on stderr,
-    whose last line the parent tells."""
+    """Run `work` in a fork that first closes the given sockets and descriptors, and exits afterwards.
+
+    An exception ends the fork with a traceback on stderr, whose last line the parent reports.
+    """
     if os.fork():
         return
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -94,20 +96,23 @@ def _forked(work: Callable[[], None], sockets: Iterable[socket.socket], descript
         sock.close()
     for descriptor in descriptors:
         os.close(descriptor)
-    with suppress(wire.WireError, OSError):  # the parent may be killed, as by kill -9, while a child is at work
+    # the parent may be killed, for example by kill -9, while a child is at work
+    with suppress(wire.WireError, OSError):
         work()
     os._exit(0)
 
 
-def _zygote(told: dict[str, Any], make: Callable[[dict[str, Any], str], Any], control: socket.socket) -> None:
-    """Be a zygote in a home of its own."""
-    os.environ.update(HOME=told["home"], TMPDIR=told["home"], TRITON_CACHE_DIR=str(Path(told["home"]) / "triton"))
+def _zygote(request: dict[str, Any], make: Callable[[dict[str, Any], str], Any], control: socket.socket) -> None:
+    """Run a zygote in its own home directory."""
+    os.environ.update(
+        HOME=request["home"], TMPDIR=request["home"], TRITON_CACHE_DIR=str(Path(request["home"]) / "triton")
+    )
     tempfile.tempdir = None
-    os.chdir(told["home"])
+    os.chdir(request["home"])
     zygote = os.getpid()
     try:
-        device = Device.read(told["device"]) if told["device"] else None
-        serve(told["mode"], told["sandbox"], device, make, control)
+        device = Device.read(request["device"]) if request["device"] else None
+        serve(request["mode"], request["sandbox"], device, make, control)
     finally:
         if os.getpid() == zygote:
             _remove_home()
@@ -147,7 +152,7 @@ def serve(
 
 
 def _warm(mode: str) -> None:
-    """What a process pays for its first launch, paid before the fork: a hash of Triton, and what it imports."""
+    """Do the one-time work of a first launch before the fork: Triton's hash of itself, and its imports."""
     if mode in (COMPILE, EXECUTE):
         importlib.import_module("numpy.ctypeslib")
         importlib.import_module("triton.experimental.gluon")
@@ -164,7 +169,10 @@ def _work(  # noqa: PLR0913 - one call, in a child that is to lose everything el
     work: Path,
     memory_bytes: int,
 ) -> NoReturn:
-    """Be a child: lose every right, show it, and answer the job's frames. descriptors: its socket and perhaps a log."""
+    """Run a child: drop all rights, prove it, and answer the job's frames.
+
+    `descriptors` has its socket and, optionally, a log.
+    """
     from verify.child import devices, serve
 
     sock = socket.socket(fileno=descriptors[0])
@@ -172,14 +180,14 @@ def _work(  # noqa: PLR0913 - one call, in a child that is to lose everything el
     job, _ = wire.receive(sock)
     cache = Path(job["cache"]) if job.get("cache") else None
     confine.isolate(work, descriptors, cache, device)
-    address_space = None if device else memory_bytes  # a GPU's driver reserves more than there is
+    address_space = None if device else memory_bytes  # a GPU driver reserves more address space than the limit
     confine.limit(address_space)
     denied: list[str] = []
     if device is not None:
         job["place"] = device.place
         try:
             devices.start(device.place, work)
-        except Exception as error:  # noqa: BLE001 - of a driver; the parent says it to the user
+        except Exception as error:  # noqa: BLE001 - a driver's error; the parent reports it to the user
             wire.send(sock, {"denied": [], "failed": " ".join(str(error).split())[:500]})
             os._exit(1)
     if sandbox == confine.FULL:
@@ -190,14 +198,14 @@ def _work(  # noqa: PLR0913 - one call, in a child that is to lose everything el
     try:
         serve.serve(mode, sock, job, make, *descriptors[1:])
         status = 0
-    except SystemExit as end:  # the kernel's
+    except SystemExit as end:  # raised by the kernel
         status = end.code if isinstance(end.code, int) else 1
     finally:
-        os._exit(status)  # taking the interpreter down would take a second
+        os._exit(status)  # an orderly exit of the interpreter would take a second
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C
     with suppress(OSError):
         nurse(socket.socket(fileno=int(sys.argv[1])))
     _remove_home()

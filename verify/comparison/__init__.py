@@ -1,1 +1,1 @@
-"""Whether an answer is right: structure, values, laws of draws, and in words how it is wrong."""
+"""Decide if an answer is right: compare structure, values and the laws of draws, and describe errors in words."""

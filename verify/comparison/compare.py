@@ -1,6 +1,6 @@
-"""Compare what a child returned with what the operator answers: structure first, then values.
+"""Compare a child's result with the operator's answer: first the structure, then the values.
 
-Everything is decided from metadata and raw bytes that the parent decodes itself.
+All decisions use metadata and raw bytes that the parent decodes itself.
 """
 
 from __future__ import annotations
@@ -23,16 +23,17 @@ from verify.comparison.open_results import as_aten_gives
 
 _ABOUT_STRIDES = tagged("about_strides")
 
-# Results that are float32 on GPUs, and on the CPU, which is asked, of the arguments' dtype.
+# Results that are float32 on GPUs, although on the CPU, which computes the reference, they have the arguments'
+# dtype.
 _FLOAT32_ON_GPUS = {"native_layer_norm": ("return[1]", "return[2]")}
 
 
-SINGLE = "single precision"  # the rule that a result of float64 breaks which was computed in float32
+SINGLE = "single precision"  # rule for a float64 result that was computed in float32
 
 
 @dataclass(frozen=True)
 class Mismatch:
-    """What is wrong: one line for a table, and the evidence as text for a prompt. rule: SINGLE, or nothing."""
+    """Difference from the reference: `detail` is one line, `report` is the evidence, `rule` is SINGLE or empty."""
 
     detail: str
     report: str
@@ -40,12 +41,17 @@ class Mismatch:
 
 
 def compare(overload: str, expected: Expected, got: Packed, strict: bool = True) -> Mismatch | None:
-    """None if `got` (arguments after the call, and "return") is what `expected` says; else the first mismatch.
+    """Return the first mismatch between an answer and the reference, or None if there is none.
 
-    Of an overload that draws, values have to be what its law says (verify/comparison/laws.py).
-    strict: results have the strides that ATen gives; else they may also be dense in another order of dimensions, unless
-    the operator's meaning fixes them. So may those of a subgraph whose arguments are not all alike in that order: it is
-    that of the steps which decides then.
+    For an overload that draws, values are checked against its law (verify/comparison/laws.py).
+
+    Args:
+        overload: Overload name.
+        expected: ATen's answer.
+        got: Arguments after the call, and "return".
+        strict: Require ATen's strides. Otherwise, results may also be dense in another order of dimensions,
+            unless the operator's meaning fixes the strides. The same relaxation applies to a subgraph whose
+            arguments differ in that order, because its steps determine the order there.
     """
     got = as_aten_gives(overload, expected, got)
     wider = _FLOAT32_ON_GPUS.get(_base(overload), ())
@@ -71,17 +77,19 @@ def compare(overload: str, expected: Expected, got: Packed, strict: bool = True)
 
 
 def _wrong_values(overload: str, expected: Expected, got: Packed, index: int) -> Mismatch:
-    """The accuracy report of one tensor, and in a line each how the others that the operator decides came out."""
+    """Return the accuracy report for one tensor, with a line for each other tensor that the operator determines."""
     names = tensor_names(expected.native.tree)
     derived = "" if compared(overload, expected, got, index) is None else " (the factors' product, then the vectors')"
     detail, report = accuracy_report(f"{names[index]}{derived}", *differences(overload, expected, got, index))
-    others = []
+    other_lines = []
     for i in sorted(_written(expected) - {index}):
         wrong = differences(overload, expected, got, i)[2]
         count = int(wrong.sum())
-        others.append(f"  {names[i]} is {f'wrong too: {count} of {wrong.numel()} elements' if count else 'right'}")
+        other_lines.append(f"  {names[i]} is {f'wrong too: {count} of {wrong.numel()} elements' if count else 'right'}")
     return Mismatch(
-        detail, "\n".join([report, *others]), SINGLE if is_single(overload, expected, got, _written(expected)) else ""
+        detail,
+        "\n".join([report, *other_lines]),
+        SINGLE if is_single(overload, expected, got, _written(expected)) else "",
     )
 
 
@@ -90,32 +98,34 @@ def _base(overload: str) -> str:
 
 
 def fixes_strides(overload: str, expected: Expected) -> bool:
-    """Whether the operator's meaning decides its results' strides: it says so, or they are views or arguments."""
+    """Return True if the operator's meaning determines the strides: it is about strides, or results are views."""
     return _base(overload) in _ABOUT_STRIDES or is_view(expected)
 
 
 def is_view(expected: Expected) -> bool:
-    """Whether a result lies in an argument's memory."""
-    given = len(expected.before.groups)
-    return any(ref.group < given for ref in expected.native.tensors[len(expected.before.tensors) :])
+    """Return True if a result shares an argument's memory."""
+    count = len(expected.before.groups)
+    return any(ref.group < count for ref in expected.native.tensors[len(expected.before.tensors) :])
 
 
 def _mixed(before: Packed) -> bool:
-    """Whether arguments lie in memory in unlike orders of their dimensions, or one has elements that share memory."""
-    several = [ref for ref in before.tensors if sum(n > 1 for n in ref.shape) > 1]
-    orders = {tuple(sorted((s, i - len(r.stride)) for i, s in enumerate(r.stride) if r.shape[i] > 1)) for r in several}
+    """Return True if arguments differ in their dimensions' memory order, or one has overlapping elements."""
+    refs = [ref for ref in before.tensors if sum(n > 1 for n in ref.shape) > 1]
+    orders = {tuple(sorted((s, i - len(r.stride)) for i, s in enumerate(r.stride) if r.shape[i] > 1)) for r in refs}
     ascending = {tuple(dim for _, dim in order) for order in orders}
     return len(ascending) > 1 or any(stride == 0 for order in orders for stride, _ in order)
 
 
 def _may_copy(overload: str, strict: bool) -> bool:
-    """Whether a result may be a copy where ATen hands an argument through, as dropout does out of training."""
+    """Return True if a result may be a copy although ATen returns the argument, as dropout does outside training."""
     return not strict and all(r.alias_info is None for r in resolve(overload)._schema.returns)
 
 
 def _structure(native: Packed, got: Packed, strict: bool, may_copy: bool, wider: Collection[str] = ()) -> str | None:
-    """Containers, then per tensor dtype, shape, strides, then which tensors share memory. wider: names of those that
-    may be float32."""
+    """Describe the first difference in containers, then in dtype, shape and strides, and then in memory sharing.
+
+    `wider` has the names of tensors that may be float32.
+    """
     if got.tree.keys() != native.tree.keys():
         return "the child returned other arguments than it was given"
     if _unmarked(got.tree["return"]) != _unmarked(native.tree["return"]) or len(got.tensors) != len(native.tensors):
@@ -126,10 +136,11 @@ def _structure(native: Packed, got: Packed, strict: bool, may_copy: bool, wider:
             return f"argument {argument} is {outlines[0]} after the call, expected {outlines[1]}"
     for name, want, have in zip(tensor_names(native.tree), native.tensors, got.tensors, strict=True):
         is_wider = name in wider and have.dtype == "float32" and want.dtype in ("bfloat16", "float16")
-        for what in ("shape", "conj", "neg") if is_wider else ("dtype", "shape", "conj", "neg"):
-            lazy = what == "conj" and want.conj and not have.conj  # the numbers themselves; ATen leaves them a bit
-            if getattr(want, what) != getattr(have, what) and not lazy:
-                return f"{name}: {what} is {getattr(have, what)}, expected {getattr(want, what)}"
+        for field in ("shape", "conj", "neg") if is_wider else ("dtype", "shape", "conj", "neg"):
+            # a plain tensor with the conjugated numbers; ATen sets the conj bit instead
+            lazy = field == "conj" and want.conj and not have.conj
+            if getattr(want, field) != getattr(have, field) and not lazy:
+                return f"{name}: {field} is {getattr(have, field)}, expected {getattr(want, field)}"
         if strict and _significant_strides(want) != _significant_strides(have):
             return f"{name}: stride is {have.stride}, expected {want.stride} (shape {want.shape})"
         if _significant_strides(have) != _significant_strides(want) and not _is_dense(have):
@@ -138,22 +149,22 @@ def _structure(native: Packed, got: Packed, strict: bool, may_copy: bool, wider:
 
 
 def _unmarked(value: object) -> object:
-    """Return a packed value without the marks of sparse tensors that come twice; `_aliasing` compares their memory."""
+    """Return a packed value without the marks of repeated sparse tensors; `_aliasing` compares their memory."""
     if isinstance(value, dict):
         return {key: _unmarked(inner) for key, inner in value.items() if key != "same"}
     return [_unmarked(inner) for inner in value] if isinstance(value, list) else value
 
 
 def _sparse(value: object) -> list[object]:
-    """Size and flag of each sparse tensor in a packed value."""
+    """Return size and coalesced flag for each sparse tensor in a packed value."""
     if isinstance(value, dict) and "sparse_coo" in value:
         return [(value["sparse_coo"]["size"], value["sparse_coo"]["coalesced"])]
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return [found for item in inner for found in _sparse(item)]
+    return [entry for item in inner for entry in _sparse(item)]
 
 
 def _outline(value: object) -> str:
-    """The shape of a result: `tensor`, `(tensor, None)`."""
+    """Describe the containers in a result: `tensor`, `(tensor, None)`."""
     if isinstance(value, dict):
         tag, content = next(iter(value.items()))
         if tag == "sparse_coo":
@@ -169,7 +180,7 @@ def _significant_strides(ref: TensorRef) -> list[int]:
 
 
 def _is_dense(ref: TensorRef) -> bool:
-    """Whether the elements fill their memory, in whichever order of dimensions."""
+    """Return True if the elements fill their memory, in any order of dimensions."""
     extent = 1
     for stride, size in sorted((s, n) for n, s in zip(ref.shape, ref.stride, strict=True) if n > 1):
         if stride != extent:
@@ -179,7 +190,7 @@ def _is_dense(ref: TensorRef) -> bool:
 
 
 def _aliasing(native: Packed, got: Packed, may_copy: bool) -> str | None:
-    """The partition of the non-empty tensors into storages must be the operator's own, but for copies that may be."""
+    """Compare which non-empty tensors share a storage, and at which distances; permitted copies are ignored."""
     names = tensor_names(native.tree)
     filled = [i for i, ref in enumerate(native.tensors) if numel(ref)]
     for a, i in enumerate(filled):
@@ -201,15 +212,17 @@ def _distance(packed: Packed, i: int, j: int) -> int:
 
 
 def _written(expected: Expected) -> set[int]:
-    """Tensors whose values the operator decides: results, and arguments whose bytes it changed or may change."""
+    """Return the tensors whose values the operator determines: results, and arguments that it changed or may change."""
     changed = _changed_groups(expected)
     fresh = range(len(expected.before.tensors), len(expected.native.tensors))
     return {i for i, ref in enumerate(expected.native.tensors) if i in fresh or ref.group in changed}
 
 
 def _changed_groups(expected: Expected) -> set[int]:
-    """Groups of the arguments whose bytes the operator changed, or whose contents were not recorded; if it draws, of
-    those that it writes, which draws may leave as they were."""
+    """Return the argument groups whose bytes the operator changed, or whose contents were not recorded.
+
+    If the operator draws, all arguments that it writes count, because draws may leave them unchanged.
+    """
     before, native = expected.before, expected.native
     changed = {g for g in range(len(before.groups)) if before.data[g] is None or before.data[g] != native.data[g]}
     if law_of(expected.overload) is None:
@@ -220,7 +233,7 @@ def _changed_groups(expected: Expected) -> set[int]:
 
 
 def _same_bytes(before: Packed, got: Packed, index: int) -> bool:
-    """Whether the whole group of an untouched tensor still has the bytes that it was given."""
+    """Return True if the complete group of an untouched tensor has the same bytes as before the call."""
     want, have = before.tensors[index], got.tensors[index]
     if not numel(want):
         return True
@@ -228,41 +241,43 @@ def _same_bytes(before: Packed, got: Packed, index: int) -> bool:
 
 
 def error_ratio(expected: Expected, got: Packed) -> float | None:
-    """The largest error of the results as a multiple of ATen's own, both against float64; None where ATen has none, or
-    draws."""
+    """Return the largest error in the results divided by ATen's own, both relative to float64.
+
+    Return None if ATen has no error, or if the operator draws.
+    """
     if law_of(expected.overload) is not None:
         return None
-    ours, atens = 0.0, 0.0
+    own, atens = 0.0, 0.0
     for i in range(len(expected.before.tensors), len(expected.native.tensors)):
         native = real(contents(expected.native, i))
         if native.is_floating_point() and native.numel():
-            ours, atens = max(ours, _error(expected, got, i)), max(atens, _error(expected, expected.native, i))
-    return ours / atens if atens else None
+            own, atens = max(own, _error(expected, got, i)), max(atens, _error(expected, expected.native, i))
+    return own / atens if atens else None
 
 
 def _error(expected: Expected, answer: Packed, index: int) -> float:
-    given = tuple(real(aligned(expected.overload, expected, p, index)) for p in (answer, expected.values))
-    have, exact = compared(expected.overload, expected, answer, index) or given
+    pair = tuple(real(aligned(expected.overload, expected, p, index)) for p in (answer, expected.values))
+    have, exact = compared(expected.overload, expected, answer, index) or pair
     return largest(have.to(torch.float64) - exact.to(torch.float64))
 
 
 def _outside_elements(before: Packed, got: Packed, groups: set[int]) -> bool:
-    """Whether bytes that lie between the elements of the tensors of a written group were changed."""
+    """Return True if bytes between tensor elements in a written group were changed."""
     for g in groups:
-        given = before.data[g]
+        initial = before.data[g]
         refs = [i for i, ref in enumerate(before.tensors) if ref.group == g]
-        if given is None or not refs or not len(given):
+        if initial is None or not refs or not len(initial):
             continue
         after = got.data[got.tensors[refs[0]].group]
-        covered = torch.zeros(len(given), dtype=torch.bool)
+        covered = torch.zeros(len(initial), dtype=torch.bool)
         for i in refs:
             ref = before.tensors[i]
             size = getattr(torch, ref.dtype).itemsize
             strides = (*(s * size for s in ref.stride), 1)
             covered.as_strided((*ref.shape, size), strides, ref.offset).fill_(True)
-        if after is None or len(after) != len(given):
+        if after is None or len(after) != len(initial):
             return True
-        changed = _bytes(given) != _bytes(after)
+        changed = _bytes(initial) != _bytes(after)
         if bool((changed & ~covered).any()):
             return True
     return False
@@ -273,11 +288,12 @@ def _bytes(data: Bytes) -> torch.Tensor:
 
 
 def telling(overload: str, expected: Expected) -> list[int]:
-    """Tensors that show whether a kernel ran: non-empty results in memory of their own, and arguments that changed.
+    """Return the tensors that show if a kernel ran: non-empty results in their own memory, and changed arguments.
 
-    A result that is nothing but zeros, ones or what fresh memory is poisoned with tells nothing, since it may be a
-    constant answer; nor does one that is a copy of an argument, of an operator that does more than copy, as adding at
-    no index; nor an argument that changed by no more than the tolerance, but for draws.
+    Some tensors are excluded, because they can be right without a kernel:
+    - results that contain only zeros, ones or the fill value for fresh memory, since the answer may be constant;
+    - copies of an argument, if the operator does more than copy (for example, index_add with no index);
+    - arguments that changed by less than the tolerance, unless the operator draws.
     """
     before, native = expected.before, expected.native
     owned = [i for i, ref in enumerate(native.tensors) if ref.group >= len(before.groups)]
@@ -290,33 +306,33 @@ def telling(overload: str, expected: Expected) -> list[int]:
 
 
 def _copies(overload: str) -> bool:
-    """Whether the operator's answer is a copy, whatever its arguments."""
+    """Return True if the operator's answer is always a copy."""
     return _base(overload) in _ABOUT_STRIDES | {"copy"} or _base(overload).endswith("_copy")
 
 
 def is_copy(values: torch.Tensor, before: Packed) -> bool:
-    """Whether these are the values of one argument, which may be expanded or converted on the way."""
+    """Return True if `values` are those of one argument, possibly expanded or converted."""
     return any(_same(contents(before, i), values) for i, r in enumerate(before.tensors) if before.data[r.group])
 
 
-def _same(given: torch.Tensor, values: torch.Tensor) -> bool:
-    shapes = zip(reversed(given.shape), reversed(values.shape), strict=False)
+def _same(source: torch.Tensor, values: torch.Tensor) -> bool:
+    shapes = zip(reversed(source.shape), reversed(values.shape), strict=False)
     if (
-        given.dim() > values.dim()
+        source.dim() > values.dim()
         or any(n not in (1, m) for n, m in shapes)
-        or given.is_complex() > values.is_complex()
+        or source.is_complex() > values.is_complex()
     ):
         return False
-    return torch.allclose(given.to(values.dtype).expand(values.shape), values, 0, 0, equal_nan=True)
+    return torch.allclose(source.to(values.dtype).expand(values.shape), values, 0, 0, equal_nan=True)
 
 
 def _tells_nothing(values: torch.Tensor) -> bool:
-    """Whether every element is 0, or 1, or what fresh memory is poisoned with."""
+    """Return True if every element is 0, or every element is 1, or all have the fill value for fresh memory."""
     return bool((values == 0).all()) or bool((values == 1).all()) or is_poison(values)
 
 
 def is_poison(values: torch.Tensor) -> bool:
-    """Whether every element is what torch.empty is filled with in a child: NaN, the largest integer, True."""
+    """Return True if every element has the fill value for torch.empty in a child: NaN, the largest integer, True."""
     if values.is_floating_point() or values.is_complex():
         return bool(values.isnan().all())
     limit = True if values.dtype is torch.bool else torch.iinfo(values.dtype).max
@@ -324,24 +340,30 @@ def is_poison(values: torch.Tensor) -> bool:
 
 
 def comparable(expected: Expected, ghost: Packed) -> bool:
-    """Whether a run whose kernels did nothing gave tensors that can be looked at beside the expected ones."""
+    """Return True if the results from a run without kernels have the expected structure."""
     return _structure(expected.native, ghost, strict=False, may_copy=False) is None
 
 
 def right_elements(overload: str, expected: Expected, answer: Packed, index: int) -> torch.Tensor:
-    """Where one tensor of an answer is right."""
+    """Return a mask for the right elements in an answer's tensor."""
     return ~differences(overload, expected, answer, index)[2]
 
 
 def right_without_kernels(overload: str, expected: Expected, ghost: Packed) -> bool:
-    """Whether a run whose kernels did nothing still gives every telling tensor: no kernel computed it."""
+    """Return True if a run without kernels still has the right values in every telling tensor.
+
+    In that case no kernel computed them.
+    """
     shown = telling(overload, expected)
     if not shown or not comparable(expected, ghost):
         return False
-    if law_of(overload) is not None:  # what was there before may be lawful too, as the largest integer
-        given = len(expected.before.tensors)
-        left = [_same_bytes(expected.before, ghost, i) if i < given else is_poison(contents(ghost, i)) for i in shown]
-        return not any(left) and not unlawful(expected, ghost)
-    if all(is_poison(contents(ghost, i)) for i in shown):  # as fresh memory is: infinite for ATen, NaN by the reference
+    if law_of(overload) is not None:  # the initial contents may be lawful too, for example the largest integer
+        count = len(expected.before.tensors)
+        untouched = [
+            _same_bytes(expected.before, ghost, i) if i < count else is_poison(contents(ghost, i)) for i in shown
+        ]
+        return not any(untouched) and not unlawful(expected, ghost)
+    # fresh memory: ATen may give infinity and the reference NaN there
+    if all(is_poison(contents(ghost, i)) for i in shown):
         return False
     return not any(is_wrong(overload, expected, ghost, i) for i in shown)

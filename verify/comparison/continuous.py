@@ -1,7 +1,8 @@
-"""Laws of exponential, log-normal and Cauchy numbers, by their distribution functions.
+"""Laws for exponential, log-normal and Cauchy numbers, based on their distribution functions.
 
-Sources: NIST/SEMATECH e-Handbook of Statistical Methods, 1.3.6.6.7 (exponential), 1.3.6.6.9 (log-normal), 1.3.6.6.3
-(Cauchy). What of a number its dtype does not hold is open; a median or mean far larger than the scale leaves nothing.
+Sources: NIST/SEMATECH e-Handbook of Statistical Methods, 1.3.6.6.7 (exponential), 1.3.6.6.9 (log-normal),
+1.3.6.6.3 (Cauchy). The part of a number that its dtype cannot represent is not checked. If the median or mean is
+far larger than the scale, nothing can be checked.
 """
 
 from __future__ import annotations
@@ -18,17 +19,20 @@ from verify.comparison.lawful import FP32, FP64, Arguments, Law, Results, betwee
 
 Function: TypeAlias = Callable[[torch.Tensor], torch.Tensor]
 
-_RARE = 2.0**-34  # of a value that shares with others of less than this are not drawn in a number of words of 32 bits
+_RARE = 2.0**-34  # values with a smaller probability are not drawn from a number of 32-bit words
 
 
-def _examined(out: torch.Tensor, cdf: Function, median: float, off: Function) -> DrawSample:
-    """The draws of a distribution function. off: by how much numbers may be off, beside a step of their dtype."""
+def _examined(out: torch.Tensor, cdf: Function, median: float, error: Function) -> DrawSample:
+    """Return the draws for a distribution function.
+
+    `off` gives the error that numbers may have in addition to one step of their dtype.
+    """
     info = torch.finfo(out.dtype)
     x = out.reshape(-1).double()
     made = FP64 if info.bits == 64 else FP32
 
     def around(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        step = info.eps * x.abs() + info.smallest_normal * info.eps + off(x)
+        step = info.eps * x.abs() + info.smallest_normal * info.eps + error(x)
         lower = torch.where(x == math.inf, torch.full_like(x, info.max), x - step)
         upper = torch.where(x == -math.inf, torch.full_like(x, info.min), x + step)
         return cdf(lower), cdf(upper)
@@ -44,7 +48,7 @@ def _examined(out: torch.Tensor, cdf: Function, median: float, off: Function) ->
 
 
 def _exponential_wrong(arguments: Arguments, results: Results) -> str:
-    """Positive, as PyTorch has it; 0 and infinity only where the dtype has no number for what is drawn."""
+    """Check that results are positive, as in PyTorch; 0 and infinity are allowed if the draw does not fit the dtype."""
     out, rate = results[0], float(arguments["lambd"])
     info = torch.finfo(out.dtype)
     zero = rate * info.smallest_normal * info.eps / 2 > _RARE
@@ -70,7 +74,7 @@ def _of_logarithms(arguments: Arguments) -> tuple[float, float]:
 
 
 def _log_normal_wrong(arguments: Arguments, results: Results) -> str:
-    """Positive; 0 and infinity only where 16 deviations lead out of the dtype."""
+    """Check that results are positive; 0 and infinity are allowed if 16 deviations exceed the dtype's range."""
     out, (mean, std) = results[0], _of_logarithms(arguments)
     info = torch.finfo(out.dtype)
     zero = mean - 16 * std < math.log(info.smallest_normal * info.eps)
@@ -80,7 +84,7 @@ def _log_normal_wrong(arguments: Arguments, results: Results) -> str:
 
 
 def _log_normal_sample(arguments: Arguments, results: Results) -> DrawSample:
-    """Moments are those of the logarithms, where 10 deviations do not lead out of the dtype."""
+    """Return the draws; moments are those of the logarithms, if 10 deviations stay in the dtype's range."""
     out, (mean, std) = results[0].reshape(-1), _of_logarithms(arguments)
     info = torch.finfo(out.dtype)
     computed = torch.finfo(torch.promote_types(out.dtype, torch.float32)).eps
@@ -94,22 +98,22 @@ def _log_normal_sample(arguments: Arguments, results: Results) -> DrawSample:
         return (2 * computed * x * (1 + x.log().abs())).nan_to_num(0.0)
 
     def cdf(x: torch.Tensor) -> torch.Tensor:
-        found: torch.Tensor = torch.special.ndtr((logarithm(x) - mean) / std)
-        return found
+        result: torch.Tensor = torch.special.ndtr((logarithm(x) - mean) / std)
+        return result
 
-    found = _examined(out, cdf, math.exp(mean), off)
+    sample = _examined(out, cdf, math.exp(mean), off)
     if not math.log(info.smallest_normal) < mean - 10 * std < mean + 10 * std < math.log(info.max):
-        return found
+        return sample
     z = (logarithm(out.double()) - mean) / std
     rounding = (info.eps + 2 * computed * (1 + abs(mean) + std * z.abs())) / std
-    return replace(found, normal=z.numpy(), rounding=rounding.numpy())
+    return replace(sample, normal=z.numpy(), rounding=rounding.numpy())
 
 
 # -- Cauchy -----------------------------------------------------------------------------------------------------------
 
 
 def _cauchy_wrong(arguments: Arguments, results: Results) -> str:
-    """Infinite only where the dtype's largest number is within reach."""
+    """Check that results are finite, unless the dtype's largest number is within reach."""
     out, scale = results[0], float(arguments["sigma"])
     reach = torch.finfo(out.dtype).max - abs(float(arguments["median"]))
     infinite = reach <= 0 or math.atan(scale / reach) / math.pi > _RARE

@@ -1,4 +1,4 @@
-"""Values against the reference, element by element: which of them are wrong, and by how much they may be off."""
+"""Compare values with the reference elementwise: find the wrong elements, and compute the allowed errors."""
 
 from __future__ import annotations
 
@@ -43,15 +43,16 @@ from verify.operators import (
 def differences(
     overload: str, expected: Expected, answer: Packed, index: int
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """One tensor of an answer, the reference, and where it is wrong; of factors what is compared in their place.
+    """Return an answer's tensor, its reference, and a mask for wrong elements; factors are replaced by products.
 
-    What ATen answers itself is always right; where that is far from the reference, so is what is near it: at a border
-    of two cells, where a gradient jumps, float32 and float64 stand on different sides."""
+    ATen's own answer is always right. If it is far from the reference, values near it are right as well. For
+    example, float32 and float64 may fall on different sides of a cell border at which a gradient jumps.
+    """
     got, want, wrong = _differences(overload, expected, answer, index)
     if wrong.any():
-        open_ones = one_of_those_written(expected, index, contents(answer, index))
-        if open_ones is not None:
-            wrong &= ~(open_ones.unsqueeze(-1) if wrong.dim() > open_ones.dim() else open_ones)
+        written_elements = one_of_those_written(expected, index, contents(answer, index))
+        if written_elements is not None:
+            wrong &= ~(written_elements.unsqueeze(-1) if wrong.dim() > written_elements.dim() else written_elements)
     return got, want, wrong
 
 
@@ -64,7 +65,8 @@ def _differences(
     packed = (expected.native, expected.values, answer)
     native, reference, got = (real(aligned(overload, expected, p, index)) for p in packed)
     if native.is_floating_point() and native.dtype.itemsize == 1:
-        native, got = native.float(), got.float()  # hold every number of 8 bits; few operators are there for these
+        # represents every 8-bit float exactly; few operators support these dtypes
+        native, got = native.float(), got.float()
     overload = judged_as(overload, expected.before.tree)
     chosen = None
     if unordered(overload, expected):
@@ -81,11 +83,12 @@ def _differences(
         wrong &= names_another(expected, native, got, chosen)
     if not exact:
         sizes = None if expected.sizes is None else real(contents(expected.sizes, index)).to(torch.float64)
-        own = _moduli(want) if _is_complex(expected, index) else want
-        wrong &= _outside(overload, native.dtype, got, want, own, sizes)
+        base = _moduli(want) if _is_complex(expected, index) else want
+        wrong &= _outside(overload, native.dtype, got, want, base, sizes)
         if wrong.any() and native.dtype is torch.float32:
-            far = _outside(overload, native.dtype, native, want, own, sizes)  # from the reference, as ATen is
-            wrong &= ~far | _outside(overload, native.dtype, got, native, native, sizes)
+            # elements for which ATen itself is far from the reference
+            atens_wrong = _outside(overload, native.dtype, native, want, base, sizes)
+            wrong &= ~atens_wrong | _outside(overload, native.dtype, got, native, native, sizes)
         if wrong.any() and conditioned(overload):
             wrong &= ~((got.to(torch.float64) - want).abs() <= _unsure(overload, expected, index))
         if wrong.any() and is_subgraph(overload):
@@ -96,15 +99,18 @@ def _differences(
             wrong = got != want
     if wrong.any() and not native.is_floating_point() and converts(overload):
         wrong &= ~_unrepresentable(expected, native)
-    signed = native.is_floating_point() and not _is_complex(expected, index)  # of complex zeros no sign is laid down
+    # the sign of a complex zero is not specified
+    signed = native.is_floating_point() and not _is_complex(expected, index)
     if signed and signs_zeros(overload) and _of_floats(expected):
         wrong |= (got == 0) & _one_signed_zero(native, reference) & (got.signbit() != native.signbit())
     return got, want, wrong
 
 
 def _unrepresentable(expected: Expected, native: torch.Tensor) -> torch.Tensor:
-    """Where an integer is made of a floating number that it cannot hold: C++ leaves open what comes of it (conv.fpint)
-    and devices differ."""
+    """Return a mask for integers converted from a floating number that they cannot represent.
+
+    C++ leaves the result undefined (conv.fpint), and devices differ.
+    """
     beyond = torch.zeros(native.shape, dtype=torch.bool)
     for i, ref in enumerate(expected.before.tensors):
         dtype = getattr(torch, ref.dtype)
@@ -115,8 +121,11 @@ def _unrepresentable(expected: Expected, native: torch.Tensor) -> torch.Tensor:
 
 
 def _one_signed_zero(native: torch.Tensor, reference: torch.Tensor) -> torch.Tensor:
-    """Where both are a zero of the same sign; of two signs either is right. For gelu(-0.0) ATen's float64 has -0.0, its
-    float32 +0.0 on processors whose vectors go no further than AVX2: it depends on how its steps were contracted."""
+    """Return a mask for elements that are zeros with the same sign in both; otherwise either sign is right.
+
+    For gelu(-0.0), ATen's float64 returns -0.0. Its float32 returns +0.0 on processors without vectors beyond
+    AVX2. The sign depends on how the steps were contracted.
+    """
     return (native == 0) & (reference == 0) & (native.signbit() == reference.signbit())
 
 
@@ -125,45 +134,51 @@ def _is_complex(expected: Expected, index: int) -> bool:
 
 
 def _moduli(parts: torch.Tensor) -> torch.Tensor:
-    """Of complex numbers [..., 2] that of each beside both its parts: their arithmetic is accurate to that, and a part
-    may be a difference of products that cancel (Higham 2002, lemma 3.5)."""
+    """Return the modulus of each complex number [..., 2], expanded to both its parts.
+
+    Complex arithmetic is accurate relative to the modulus, because a part may be a difference of products that
+    cancel (Higham 2002, lemma 3.5).
+    """
     parts = parts.to(torch.float64)
     return torch.hypot(*parts.unbind(-1)).unsqueeze(-1).expand(parts.shape)
 
 
 def _of_floats(expected: Expected) -> bool:
-    """Whether a floating tensor is among the arguments: of integers there is one zero."""
+    """Return True if an argument is a floating tensor; integers have only one zero."""
     return any(getattr(torch, ref.dtype).is_floating_point for ref in expected.before.tensors)
 
 
 def _keeps_its_dtype(expected: Expected, dtype: torch.dtype) -> bool:
-    """Whether all floating arguments are of the result's dtype, so that nothing is converted on the way."""
+    """Return True if all floating arguments have the result's dtype, so that nothing is converted."""
     floats = {ref.dtype for ref in expected.before.tensors if getattr(torch, ref.dtype).is_floating_point}
     return floats <= {str(dtype).removeprefix("torch.")}
 
 
 def _bits(t: torch.Tensor) -> torch.Tensor:
-    """Each element as an integer of its bits."""
+    """Return each element's bits as an integer."""
     integers = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
     return t.contiguous().view(integers[t.dtype.itemsize])
 
 
 def _leans(got: torch.Tensor, want: torch.Tensor) -> bool:
-    """Whether half-precision results err to one side: away from 0 or towards it, by a large part of an ulp."""
+    """Return True if half-precision results err towards 0 or away from 0 by a large part of an ulp on average."""
     if got.dtype not in (torch.float16, torch.bfloat16):
         return False
     info, exact = torch.finfo(got.dtype), want.to(torch.float64)
-    told = exact.isfinite() & got.isfinite() & (exact.abs() >= info.tiny) & (got.to(torch.float64) != exact)
-    if int(told.sum()) < LEANS:
+    inexact = exact.isfinite() & got.isfinite() & (exact.abs() >= info.tiny) & (got.to(torch.float64) != exact)
+    if int(inexact.sum()) < LEANS:
         return False
-    exact = exact[told]
+    exact = exact[inexact]
     ulp = torch.exp2(exact.abs().log2().floor()) * info.eps
-    return bool(((got[told].to(torch.float64) - exact) * exact.sign() / ulp).mean().abs() > LEANING)
+    return bool(((got[inexact].to(torch.float64) - exact) * exact.sign() / ulp).mean().abs() > LEANING)
 
 
 def _excused(overload: str, expected: Expected, index: int) -> torch.Tensor:
-    """How far off each element of a pointwise result may be beyond its own roundings: as ATen's own float32 is,
-    relative to the result, and, where terms may cancel or ATen's row says so, as a rounding of an argument moves it."""
+    """Return the error that each element of a pointwise result may have in addition to its own roundings.
+
+    The first part is the error of ATen's own float32, relative to the result. The second part is the change
+    caused by rounding an argument; it applies if terms may cancel, or if the table says so for the operator.
+    """
     exact, native = (real(contents(p, index)) for p in (expected.values, expected.native))
     exact = exact.to(torch.float64)
     allowed = torch.zeros_like(exact)
@@ -175,15 +190,17 @@ def _excused(overload: str, expected: Expected, index: int) -> torch.Tensor:
     if depends_on_steps(overload, len(expected.moved)):
         steps = NUDGES + (unit_of(native.dtype) / unit(native.dtype) if goes_on_with_results(overload) else 0)
         for packed in expected.moved:
-            other = real(contents(packed, index)).to(torch.float64)
-            if other.shape == exact.shape:
-                allowed += steps * (other - exact).abs().nan_to_num(0.0, posinf=0.0)
+            moved = real(contents(packed, index)).to(torch.float64)
+            if moved.shape == exact.shape:
+                allowed += steps * (moved - exact).abs().nan_to_num(0.0, posinf=0.0)
     return allowed + STEP_ROUNDINGS * unit(native.dtype) * _terms(overload, expected, exact)
 
 
 def _terms(overload: str, expected: Expected, exact: torch.Tensor) -> torch.Tensor:
-    """At least the size of the terms of which a pointwise result without tensors to move is the sum, and which may
-    cancel: arange is start + i * step, so that i * step is the result without start."""
+    """Return a lower bound for the size of terms that may cancel in a pointwise result without tensor arguments.
+
+    arange is start + i * step, so the size of i * step is bounded by the result and `start`.
+    """
     start = expected.before.tree.get("start")
     if not overload.startswith("aten::arange") or start is None:
         return torch.zeros_like(exact)
@@ -196,23 +213,30 @@ def is_wrong(overload: str, expected: Expected, answer: Packed, index: int) -> b
 
 
 def _unsure(overload: str, expected: Expected, index: int) -> float:
-    """How far off an element may be because the case is ill-conditioned: as much as nudged arguments would make it, or
-    ATENS times what ATen's own float32 is, since a sum of a thousand like terms errs to one side; where both are large
-    beside the result, such as what is left of terms that cancel but for their roundings, as far as ATen's own."""
+    """Return the error that an element may have because the case is ill-conditioned.
+
+    The limit is the change caused by nudged arguments, or ATENS times the error of ATen's own float32, because a
+    sum of a thousand similar terms errs to one side. If both are large compared with the result, for example when
+    terms cancel down to their roundings, the limit is ATen's own error.
+    """
     exact, native = (real(aligned(overload, expected, p, index)) for p in (expected.values, expected.native))
     exact, most = exact.to(torch.float64), MOST_NUDGED * largest(exact)
     atens = largest(native.to(torch.float64) - exact) if native.dtype is torch.float32 else 0.0
-    others = [real(aligned(overload, expected, packed, index)).to(torch.float64) for packed in expected.nudged]
-    moved = max((largest(other - exact) for other in others if other.shape == exact.shape), default=0.0)
+    nudged = [real(aligned(overload, expected, packed, index)).to(torch.float64) for packed in expected.nudged]
+    moved = max((largest(other - exact) for other in nudged if other.shape == exact.shape), default=0.0)
     as_atens = min(atens, NUDGES * moved, MOST_AS_ATENS * largest(exact))
-    if not bool(exact.any()):  # all of it cancels, such as gradients of a softmax of one: nothing is relative to that
+    # everything cancels, as in gradients of a softmax over one element, so no relative limit applies
+    if not bool(exact.any()):
         return max(NUDGES * moved, as_atens)
     return max(moved, as_atens, min(max(NUDGES * moved, ATENS * atens), most))
 
 
 def _between(overload: str, expected: Expected, native: torch.Tensor, want: torch.Tensor) -> float:
-    """How far off a result of a subgraph may be because results between its steps are rounded, as ATen rounds them: the
-    reference does not, and a kernel may or may not. Of those in float32 or more `_unsure` says it."""
+    """Return the error of a subgraph's result that rounding between its steps may cause.
+
+    ATen rounds intermediate results, the reference does not, and a kernel may or may not. In float32 or more,
+    `_unsure` covers this.
+    """
     half = {"bfloat16", "float16"}
     if not half & {*(ref.dtype for ref in expected.before.tensors), *(ref.dtype for ref in expected.native.tensors)}:
         return 0.0
@@ -225,7 +249,7 @@ def largest(error: torch.Tensor) -> float:
 
 
 def real(t: torch.Tensor) -> torch.Tensor:
-    """A complex tensor as pairs of reals, [..., 2]; any other as it is."""
+    """Return a complex tensor as pairs of reals, [..., 2]; return any other tensor unchanged."""
     return torch.view_as_real(t) if t.is_complex() else t
 
 
@@ -234,21 +258,29 @@ def _outside(
     dtype: torch.dtype,
     got: torch.Tensor,
     expected: torch.Tensor,
-    own: torch.Tensor,
+    base: torch.Tensor,
     sizes: torch.Tensor | None,
 ) -> torch.Tensor:
-    """True where `got` is outside the tolerance, or NaN, or an infinity of another sign than expected. own: what each
-    element's error is relative to."""
+    """Return True for elements outside the tolerance, and for NaN or infinities that differ from the expected value.
+
+    Args:
+        overload: Overload name.
+        dtype: The case's result dtype.
+        got: Answer.
+        expected: Reference.
+        base: Values to which each element's error is relative.
+        sizes: Sums over absolute terms, or None.
+    """
     limits = tolerance(overload, dtype)
     want = expected.to(torch.float64)
     have = got.to(torch.float64)
     finite = want.isfinite() & have.isfinite()
-    # float64 may stay finite where the case's own dtype overflows.
+    # float64 may stay finite although the case's own dtype overflows.
     overflow = have.isinf() & (want.abs() > torch.finfo(dtype).max) & (have.sign() == want.sign())
     magnitude = want[want.isfinite()].abs().max() if want.isfinite().any() else torch.zeros((), dtype=torch.float64)
     info = torch.finfo(dtype)
-    half = info.smallest_normal * info.eps / 2  # the step between numbers too small for their full precision
-    allowed = limits.scale * magnitude + limits.rtol * own.to(torch.float64).abs() + half
+    half = info.smallest_normal * info.eps / 2  # spacing between denormal numbers
+    allowed = limits.scale * magnitude + limits.rtol * base.to(torch.float64).abs() + half
     if multiplies(overload) and dtype is not torch.float64:
         allowed = allowed + torch.finfo(torch.float32).smallest_normal
     if sizes is not None:
@@ -258,7 +290,7 @@ def _outside(
 
 
 def is_single(overload: str, expected: Expected, got: Packed, indices: Iterable[int]) -> bool:
-    """Whether all that is wrong is right to the precision of float32, in results of float64."""
+    """Return True if all wrong elements are float64 results that are right to the precision of float32."""
     for i in indices:
         have, want, wrong = differences(overload, expected, got, i)
         if not wrong.any():

@@ -1,12 +1,14 @@
-"""Factors of matrices, of which the definition leaves something open: signs of vectors, and which basis of a space that
-belongs to equal values; of matrices that are not symmetric the order of the values and the phases of vectors, too.
+"""Compare matrix factors, whose definition leaves some choices open.
 
-Of such a tensor not its elements are compared, but what is laid down of it: the product of all factors, which is the
-matrix, and the products of its vectors with each other, which are the identity (Golub and Van Loan, Matrix
-Computations, 2013, theorems 2.4.1 and 8.1.1). Values are in order and compared as they are; those of the product are
-the reference's, since an answer's own may be too large for their dtype. Values that are in no order are compared
-with the nearest of the reference's; their vectors, of length 1, with their own products with the matrix, and that they
-are about as independent as the reference's, but where those are hardly so.
+Open are the signs of vectors, and the basis of a space that belongs to equal values. For nonsymmetric matrices,
+the order of values and the phases of vectors are open, too.
+So the elements of such tensors are not compared, but their defining properties: the product of all factors is the
+matrix, and the products of the vectors with each other are the identity (Golub and Van Loan, Matrix Computations,
+2013, theorems 2.4.1 and 8.1.1). Ordered values are compared directly. The product uses the reference's values,
+since an answer's own may exceed the range of their dtype.
+Unordered values are compared with the nearest value of the reference. Their vectors have length 1 and are checked
+by their products with the matrix. They also have to be about as independent as the reference's vectors, unless
+those are nearly dependent.
 """
 
 from __future__ import annotations
@@ -28,9 +30,15 @@ Product = Callable[[Tensor, Sequence[Tensor]], Tensor]
 
 @dataclass(frozen=True)
 class _Factored:
-    """Of an overload. results: their names. values: which of them are the values, whose largest is the size of errors.
-    matrix: what is factored. product: of results, with values as given. vectors: results, and the dimension that steps
-    through an orthonormal set."""
+    """Factorisation computed by an overload.
+
+    Attributes:
+        results: Result names.
+        values: Index for the result with the values, whose largest is the scale for errors.
+        matrix: Function that returns the factored matrix.
+        product: Function that multiplies the results, with given values.
+        vectors: Results with an orthonormal set, and the dimension along which it is indexed.
+    """
 
     results: tuple[str, ...]
     values: int
@@ -40,7 +48,7 @@ class _Factored:
 
 
 def _symmetric(a: Tensor, arguments: Arguments) -> Tensor:
-    """The matrix of which one triangle is read."""
+    """Return the symmetric matrix that one triangle defines."""
     triangle = a.triu() if str(arguments["UPLO"]).upper() == "U" else a.tril()
     return triangle + (triangle - torch.diag_embed(triangle.diagonal(dim1=-2, dim2=-1))).mT
 
@@ -61,33 +69,33 @@ _FACTORED = {
 }
 _GENERAL = _Factored(("eigenvalues", "eigenvectors"), 0, lambda a, arguments: a, _spectral, {1: -1})
 _UNORDERED = {"linalg_eig": ("eigenvalues", "return[0]"), "linalg_eigvals": ("out", "return")}  # names of the values
-DEPENDENT = 2.0**-10  # of the reference's least singular value, so that vectors count as dependent
-HARDLY = 16  # times the root of a rounding: eigenvectors that are less independent change with the roundings
+DEPENDENT = 2.0**-10  # fraction of the reference's least singular value below which vectors count as dependent
+HARDLY = 16  # multiple of the root of a rounding; less independent eigenvectors change with the roundings
 
 
 def aligned(overload: str, expected: Expected, answer: Packed, index: int) -> Tensor:
-    """Tensor `index` of an answer; values that are in no order in that of the reference's that are nearest."""
-    found = contents(answer, index)
+    """Return an answer's tensor `index`, with unordered values permuted to match the nearest reference values."""
+    values = contents(answer, index)
     names = _UNORDERED.get(_base(overload).removeprefix("_"), ())
     if tensor_names(answer.tree)[index] not in names or answer is expected.values:
-        return found
+        return values
     exact = contents(expected.values, index)
-    if not found.numel() or found.shape != exact.shape:
-        return found
-    pairs = zip(found.view(-1, found.shape[-1]), exact.view(-1, exact.shape[-1]), strict=True)
-    return torch.stack([v[_nearest(v, e)] for v, e in pairs]).view(found.shape)
+    if not values.numel() or values.shape != exact.shape:
+        return values
+    pairs = zip(values.view(-1, values.shape[-1]), exact.view(-1, exact.shape[-1]), strict=True)
+    return torch.stack([v[_nearest(v, e)] for v, e in pairs]).view(values.shape)
 
 
 def _nearest(values: Tensor, exact: Tensor) -> Tensor:
-    """Which value belongs to each of the reference's: the two that are nearest of all, then of the others."""
-    far = (values.to(torch.complex128)[None, :] - exact.to(torch.complex128)[:, None]).abs()
-    far = far.nan_to_num(torch.finfo(torch.float64).max)
-    found = torch.zeros(len(exact), dtype=torch.int64)
+    """Return the index of the value that belongs to each reference value, by repeated nearest pairs."""
+    distance = (values.to(torch.complex128)[None, :] - exact.to(torch.complex128)[:, None]).abs()
+    distance = distance.nan_to_num(torch.finfo(torch.float64).max)
+    matches = torch.zeros(len(exact), dtype=torch.int64)
     for _ in range(len(exact)):
-        row, column = divmod(int(far.argmin()), len(values))
-        found[row] = column
-        far[row, :] = far[:, column] = torch.inf
-    return found
+        row, column = divmod(int(distance.argmin()), len(values))
+        matches[row] = column
+        distance[row, :] = distance[:, column] = torch.inf
+    return matches
 
 
 def _base(overload: str) -> str:
@@ -95,12 +103,15 @@ def _base(overload: str) -> str:
 
 
 def _of_general(expected: Expected, answer: Packed, index: int) -> tuple[Tensor, Tensor] | None:
-    """Of the eigenvectors of a matrix that need not be symmetric: A V - V diag(values), as a multiple of the size of A,
-    the squares of lengths, and whether vectors are dependent, though the reference's are not."""
-    places = _places(_GENERAL, answer)
-    if index not in places[1]:
+    """Return the compared quantities for a general matrix's eigenvectors, and their expected values.
+
+    They are A V - V diag(values) relative to the norm of A, the squared lengths, and a flag for vectors that are
+    dependent although the reference's are not.
+    """
+    positions = _places(_GENERAL, answer)
+    if index not in positions[1]:
         return None
-    values, vectors = (contents(answer, i).to(torch.complex128) for i in (places[0][0], index))
+    values, vectors = (contents(answer, i).to(torch.complex128) for i in (positions[0][0], index))
     exact = contents(expected.values, _places(_GENERAL, expected.values)[1][-1]).to(torch.complex128)
     a = contents(expected.before, 0).to(torch.complex128)
     size = torch.linalg.matrix_norm(a)[..., None, None]
@@ -118,18 +129,21 @@ def _of_general(expected: Expected, answer: Packed, index: int) -> tuple[Tensor,
 
 
 def compared(overload: str, expected: Expected, answer: Packed, index: int) -> tuple[Tensor, Tensor] | None:
-    """What is compared in place of tensor `index` of an answer, and what it has to be, flat and in float64: the product
-    of the factors as a multiple of their largest value, then the products of the vectors; None for other tensors."""
+    """Return the quantity that is compared in place of tensor `index`, and its expected value; None for others.
+
+    Both are flat and float64: the product of the factors divided by their largest value, then the products of the
+    vectors with each other.
+    """
     if _base(overload) == "linalg_eig":
         return _of_general(expected, answer, index)
     factored = _FACTORED.get(_base(overload))
     if factored is None:
         return None
-    places = _places(factored, answer)
-    role = next((k for k, several in enumerate(places) if index in several), -1)
-    if role not in factored.vectors or contents(answer, index).dim() < 2:  # no vectors were asked for
+    positions = _places(factored, answer)
+    role = next((k for k, group in enumerate(positions) if index in group), -1)
+    if role not in factored.vectors or contents(answer, index).dim() < 2:  # no vectors were requested
         return None
-    results = [contents(answer, index if k == role else several[0]).double() for k, several in enumerate(places)]
+    results = [contents(answer, index if k == role else group[0]).double() for k, group in enumerate(positions)]
     values = contents(expected.values, _places(factored, expected.values)[factored.values][-1]).double()
     size = _size(values)
     vectors = results[role] if factored.vectors[role] == -1 else results[role].mT
@@ -140,19 +154,22 @@ def compared(overload: str, expected: Expected, answer: Packed, index: int) -> t
 
 
 def off(overload: str, expected: Expected, answer: Packed, index: int) -> tuple[Tensor, Tensor, Tensor] | None:
-    """`compared`, and where it is wrong: off by more than some roundings and some times what ATen's own is."""
-    found, atens = (compared(overload, expected, packed, index) for packed in (answer, expected.native))
-    if found is None or atens is None:
+    """Return the values from `compared` and a mask for wrong ones, or None.
+
+    An element is wrong if its error exceeds some roundings plus a multiple of ATen's own error.
+    """
+    pair, atens = (compared(overload, expected, packed, index) for packed in (answer, expected.native))
+    if pair is None or atens is None:
         return None
     dtype = contents(expected.native, index).dtype.to_real()
     error = (atens[0] - atens[1]).abs().nan_to_num(0.0, posinf=0.0)
     largest = float(error.max()) if error.numel() else 0.0
     allowed = FACTOR_ROUNDINGS * unit(dtype) + min(ATENS * largest, MOST_NUDGED)
-    return *found, ~((found[0] - found[1]).abs() <= allowed)
+    return *pair, ~((pair[0] - pair[1]).abs() <= allowed)
 
 
 def _places(factored: _Factored, answer: Packed) -> list[list[int]]:
-    """The indices of the tensors that hold each result: arguments that are written, and what is returned."""
+    """Return the tensor indices for each result: written arguments, and returned tensors."""
     names = tensor_names(answer.tree)
     return [
         [i for i, name in enumerate(names) if name in (result, f"return[{k}]")]
@@ -161,7 +178,7 @@ def _places(factored: _Factored, answer: Packed) -> list[list[int]]:
 
 
 def _size(values: Tensor) -> Tensor:
-    """The largest value of each matrix, [..., 1, 1], or 1 where that is 0."""
+    """Return each matrix's largest value, [..., 1, 1], or 1 if that is 0."""
     if not values.shape[-1]:
         return torch.ones(*values.shape[:-1], 1, 1, dtype=torch.float64)
     largest = values.abs().amax(-1)[..., None, None]

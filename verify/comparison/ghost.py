@@ -1,4 +1,4 @@
-"""What a wrapper leaves in its answer where kernels do nothing: whether ATen did their work."""
+"""Detect answers that a wrapper produces without kernels, which shows that ATen did their work."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from verify.comparison.laws import law_of
 
 
 def conjured(overload: str, expected: Expected, ghost: Packed) -> str | None:
-    """Why the answer was computed elsewhere; None if kernels had to do it.
+    """Return the reason if the answer was computed without kernels; None if kernels had to compute it.
 
-    Kernels may begin with fresh memory, with one constant everywhere, as zeros to add to, or with the values of one
-    argument, as a copy to change. Whatever else is there and right was made by fills and copies of parts.
+    Kernels may start from fresh memory, from one constant everywhere, such as zeros to add to, or from the values
+    of one argument, such as a copy to modify. Any other right elements were produced by fills and copies of
+    parts.
     """
     if right_without_kernels(overload, expected, ghost):
         return "the result is right although no kernel ran: it was computed elsewhere"
@@ -25,11 +26,13 @@ def conjured(overload: str, expected: Expected, ghost: Packed) -> str | None:
         if not _beginning(contents(ghost, i), expected.before):
             right = right_elements(overload, expected, ghost, i)
             if right.any():
-                what = f"{int(right.sum())} of {right.numel()} elements of {names[i]} are right although no kernel ran"
-                return f"{what}: let kernels store them, not fills and copies of parts"
+                prefix = (
+                    f"{int(right.sum())} of {right.numel()} elements of {names[i]} are right although no kernel ran"
+                )
+                return f"{prefix}: let kernels store them, not fills and copies of parts"
     return None
 
 
 def _beginning(values: torch.Tensor, before: Packed) -> bool:
-    """Whether nothing more was done than to allocate, fill with a constant, or copy an argument."""
+    """Return True if memory was only allocated, filled with a constant, or copied from an argument."""
     return is_poison(values) or bool((values == values.reshape(-1)[0]).all()) or is_copy(values, before)

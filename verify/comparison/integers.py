@@ -1,10 +1,10 @@
-"""Laws of integers: uniform, geometric and Poisson ones, of categories and of permutations.
+"""Laws for random integers: uniform, geometric, Poisson, categories and permutations.
 
-Sources: the distribution functions of Johnson, Kemp and Kotz, Univariate Discrete Distributions, 2005, chapters 4 to 6
-(of Poisson's by the incomplete gamma function: DLMF 8.4.10). Draws one after the other become independent uniform
-numbers by their conditional distribution functions (Rosenblatt, Remarks on a multivariate transformation, 1952); a
-permutation does by its digits (Lehmer, Teaching combinatorial tricks to a computer, 1960; Knuth, The Art of Computer
-Programming 2, 3.3.2 P).
+Sources: the distribution functions in Johnson, Kemp and Kotz, Univariate Discrete Distributions, 2005, chapters 4
+to 6 (Poisson's through the incomplete gamma function: DLMF 8.4.10). Successive draws become independent uniform
+numbers through their conditional distribution functions (Rosenblatt, Remarks on a multivariate transformation,
+1952). A permutation does so through its digits (Lehmer, Teaching combinatorial tricks to a computer, 1960; Knuth,
+The Art of Computer Programming 2, 3.3.2 P).
 """
 
 from __future__ import annotations
@@ -18,18 +18,21 @@ from verify.cases.special_functions import regularized_gamma
 from verify.comparison.draws import Array, DrawSample
 from verify.comparison.lawful import FP32, FP64, Arguments, Law, Results, discrete, first, nothing, spacing, told
 
-_LEFT = 2.0**-40  # of all draws that may lie beyond the largest number of a dtype
-_FIRST = 1 << 17  # elements of a permutation whose digits are looked at
-_BLOCK = 512  # of them at once
-_CHOICES = 1 << 24  # shares that draws without replacement are looked up in, in all
+_LEFT = 2.0**-40  # fraction of draws that may exceed the largest number of a dtype
+_FIRST = 1 << 17  # elements of a permutation whose digits are tested
+_BLOCK = 512  # elements processed at once
+_CHOICES = 1 << 24  # total shares in which draws without replacement are looked up
 _LOWEST = torch.iinfo(torch.int64).min
 
 # -- uniform ----------------------------------------------------------------------------------------------------------
 
 
 def _limits(arguments: Arguments, dtype: torch.dtype) -> tuple[int, int]:
-    """The first integer that is drawn, and the one after the last; of `random` by default the last that the dtype holds
-    with all before it."""
+    """Return the first integer that is drawn, and the end of the range (exclusive).
+
+    For `random` without arguments, the last integer is the largest one up to which the dtype represents all
+    integers.
+    """
     low, high = arguments.get("from", arguments.get("low", 0)), arguments.get("to", arguments.get("high"))
     if high is None:
         if dtype.is_floating_point:
@@ -51,7 +54,7 @@ def _uniform_wrong(arguments: Arguments, results: Results) -> str:
 
 
 def _uniform_sample(arguments: Arguments, results: Results) -> DrawSample:
-    """What a floating dtype does not hold is rounded either way, and may be left out at the end."""
+    """Return the draws; numbers that a floating dtype cannot hold round either way, and the last may be missing."""
     out = results[0].reshape(-1)
     low, high = _limits(arguments, out.dtype)
     count, x = float(high - low), out.double()
@@ -71,13 +74,13 @@ def _uniform_sample(arguments: Arguments, results: Results) -> DrawSample:
 
 
 def _holds_all(arguments: Arguments, dtype: torch.dtype) -> bool:
-    """Whether as good as no number of trials is more than the dtype holds."""
+    """Return True if practically no number of trials exceeds the dtype's range."""
     largest = torch.finfo(dtype).max if dtype.is_floating_point else torch.iinfo(dtype).max
     return largest * math.log1p(-float(arguments["p"])) < math.log(_LEFT)
 
 
 def _geometric_wrong(arguments: Arguments, results: Results) -> str:
-    """The number of trials up to the first success, 1 at least."""
+    """Check that results are numbers of trials up to the first success, at least 1."""
     out = results[0]
     if not _holds_all(arguments, out.dtype):
         return ""
@@ -118,8 +121,8 @@ def _poisson_sample(arguments: Arguments, results: Results) -> DrawSample:
     step = spacing(torch.maximum(x, rate), results[0].dtype)
 
     def cdf(k: torch.Tensor) -> torch.Tensor:
-        found = regularized_gamma(k.clamp(min=0) + 1, rate, upper=True)
-        return torch.where(k < 0, torch.zeros_like(k), found)
+        upper_tail = regularized_gamma(k.clamp(min=0) + 1, rate, upper=True)
+        return torch.where(k < 0, torch.zeros_like(k), upper_tail)
 
     middle = rate.floor()
     near = float((spacing(middle, results[0].dtype) * 0.4 / rate.sqrt()).max()) + FP32 if len(rate) else FP32
@@ -130,7 +133,7 @@ def _poisson_sample(arguments: Arguments, results: Results) -> DrawSample:
 
 
 def _rows(arguments: Arguments, results: Results) -> tuple[torch.Tensor, torch.Tensor]:
-    """The weights of each row in float64, and what was drawn of it."""
+    """Return each row's weights in float64, and the categories drawn from it."""
     weights, drawn = arguments["self"].double(), results[0]
     return weights.reshape(-1, weights.shape[-1]), drawn.reshape(-1, drawn.shape[-1])
 
@@ -155,8 +158,10 @@ def _multinomial_wrong(arguments: Arguments, results: Results) -> str:
 
 
 def _multinomial_sample(arguments: Arguments, results: Results) -> DrawSample:
-    """Categories in the order of their weights, so that weights that are not looked at show. Without replacement those
-    that are left, in the order in which they are drawn."""
+    """Return the draws with categories sorted by weight, which reveals ignored weights.
+
+    Without replacement, the remaining categories are used in drawing order.
+    """
     weights, drawn = _rows(arguments, results)
     if not drawn.numel():
         return nothing()
@@ -177,15 +182,15 @@ def _multinomial_sample(arguments: Arguments, results: Results) -> DrawSample:
 
 
 def _one_after_the_other(weights: torch.Tensor, drawn: torch.Tensor, arguments: Arguments) -> DrawSample:
-    """Of each row the first draws. weights: overwritten."""
+    """Return each row's first draws, drawn without replacement; `weights` is overwritten."""
     most = max(1, _CHOICES // weights.numel())
     below, above = [], []
     for k in range(min(drawn.shape[1], most, int((weights > 0).sum(1).min()) - 1)):
         sums = weights.cumsum(1)
-        at = drawn[:, k : k + 1]
-        above.append(sums.gather(1, at) / sums[:, -1:])
-        below.append(above[-1] - weights.gather(1, at) / sums[:, -1:])
-        weights.scatter_(1, at, 0.0)
+        category = drawn[:, k : k + 1]
+        above.append(sums.gather(1, category) / sums[:, -1:])
+        below.append(above[-1] - weights.gather(1, category) / sums[:, -1:])
+        weights.scatter_(1, category, 0.0)
     if not below:
         return nothing()
     lower, upper = (torch.cat(b, 1).reshape(-1) for b in (below, above))
@@ -202,29 +207,31 @@ def _randperm_wrong(arguments: Arguments, results: Results) -> str:
 
 
 def _randperm_sample(arguments: Arguments, results: Results) -> DrawSample:
-    """Of each element how many that come after it are smaller: uniform and independent of the others."""
+    """Return for each element how many later elements are smaller, which is uniform and independent."""
     digits = torch.from_numpy(_lehmer(results[0].double().numpy().astype(np.int64)))
     n = len(results[0])
-    left = n - torch.arange(len(digits), dtype=torch.float64)  # of so many values
-    digits, left = digits[left > 1].double(), left[left > 1]
-    half = (left / 2).ceil()
-    exact = torch.ones_like(left, dtype=torch.bool)
-    return discrete(digits / left, (digits + 1) / left, exact, arguments, digits < half, half / left, FP64)
+    remaining = n - torch.arange(len(digits), dtype=torch.float64)  # number of possible values
+    digits, remaining = digits[remaining > 1].double(), remaining[remaining > 1]
+    half = (remaining / 2).ceil()
+    exact = torch.ones_like(remaining, dtype=torch.bool)
+    return discrete(
+        digits / remaining, (digits + 1) / remaining, exact, arguments, digits < half, half / remaining, FP64
+    )
 
 
 def _lehmer(permutation: Array) -> Array:
-    """Lehmer's digits of the first elements: each less the number of smaller ones before it."""
+    """Return Lehmer's digits for the first elements: each element minus how many smaller ones precede it."""
     head = permutation[:_FIRST]
     ranks = np.empty(len(head), dtype=np.int64)
     ranks[np.argsort(head)] = np.arange(len(head))
-    seen = np.zeros(len(head) + 1, dtype=np.int64)  # 1 after the rank of each that came before
-    found = np.empty(len(head), dtype=np.int64)
+    marks = np.zeros(len(head) + 1, dtype=np.int64)  # 1 after the rank of each earlier element
+    digits = np.empty(len(head), dtype=np.int64)
     for start in range(0, len(head), _BLOCK):
         block = ranks[start : start + _BLOCK]
-        before = np.cumsum(seen)[block] + np.tril(block[None, :] < block[:, None], -1).sum(1)
-        found[start : start + _BLOCK] = head[start : start + _BLOCK] - before
-        seen[block + 1] = 1
-    return found
+        before = np.cumsum(marks)[block] + np.tril(block[None, :] < block[:, None], -1).sum(1)
+        digits[start : start + _BLOCK] = head[start : start + _BLOCK] - before
+        marks[block + 1] = 1
+    return digits
 
 
 UNIFORM_INTEGERS = Law(_uniform_wrong, _uniform_sample)

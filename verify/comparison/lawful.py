@@ -1,4 +1,4 @@
-"""What the laws of random overloads are made of: an answer that contradicts itself or not, and draws as numbers."""
+"""Building blocks for the random overloads' laws: error messages, and draws as uniform numbers."""
 
 from __future__ import annotations
 
@@ -16,36 +16,41 @@ from verify.comparison.draws import DrawSample
 Arguments: TypeAlias = Mapping[str, Any]
 Results: TypeAlias = Sequence[torch.Tensor]
 
-FP32 = 2.0**-18  # by which the distribution function may be off of numbers that were made in fp32
-FP64 = 2.0**-40  # in fp64
-_GRID_OF_WORDS = 2.0**-20  # by which a probability may be off, as it is compared with words of 24 or 32 bits
-_LIGHT = 2.0**-10  # a value of a smaller share counts as a rounding
+FP32 = 2.0**-18  # error of the distribution function for numbers computed in fp32
+FP64 = 2.0**-40  # the same for fp64
+_GRID_OF_WORDS = 2.0**-20  # error of a probability that is compared with 24-bit or 32-bit words
+_LIGHT = 2.0**-10  # a value with a smaller share counts as rounding
 
 
 @dataclass(frozen=True)
 class Law:
-    """wrong: what contradicts the arguments and the draws, in a line; empty if nothing. sample: the draws."""
+    """Law for a random overload.
+
+    Attributes:
+        wrong: Function that describes a contradiction between answer, arguments and draws, or returns ''.
+        sample: Function that returns the draws.
+    """
 
     wrong: Callable[[Arguments, Results], str]
     sample: Callable[[Arguments, Results], DrawSample]
 
 
 def first(values: torch.Tensor, wrong: torch.Tensor, what: str = "the first") -> str:
-    """Which of the wrong elements comes first, and what it is."""
-    place = int(wrong.reshape(-1).nonzero()[0])
-    value = float(values.reshape(-1)[place])
-    return f"; {what} is {value if math.isfinite(value) else str(value)} at flat index {place}"
+    """Describe the first wrong element's position and value."""
+    position = int(wrong.reshape(-1).nonzero()[0])
+    value = float(values.reshape(-1)[position])
+    return f"; {what} is {value if math.isfinite(value) else str(value)} at flat index {position}"
 
 
 def told(values: torch.Tensor, wrong: torch.Tensor, what: str) -> str:
-    """How many elements are wrong, and the first; empty if none is."""
+    """Describe how many elements are wrong, and the first one; return '' if none is."""
     if not bool(wrong.any()):
         return ""
     return f"{int(wrong.sum())} of {values.numel()} elements {what}{first(values, wrong)}"
 
 
 def events(ones: torch.Tensor, p: torch.Tensor, off: float = _GRID_OF_WORDS) -> DrawSample:
-    """Events, where the probability leaves something to chance. off: by which it may be off."""
+    """Return events whose probability is neither 0 nor 1; `off` is the probability's possible error."""
     open_ = (p > 0) & (p < 1)
     p, hits = p[open_], ones[open_] != 0
     low, high = (p - off).clamp(0, 1), (p + off).clamp(0, 1)
@@ -53,7 +58,7 @@ def events(ones: torch.Tensor, p: torch.Tensor, off: float = _GRID_OF_WORDS) -> 
 
 
 def numbers(u: torch.Tensor, off: float) -> DrawSample:
-    """Uniform numbers, each of which may be off by so much."""
+    """Return uniform numbers, each with the possible error `off`."""
     half = torch.full_like(u, 0.5)
     bounds = (half - off, half + off, (u - off).clamp(0, 1), (u + off).clamp(0, 1))
     return DrawSample((u < 0.5).numpy(), *(b.numpy() for b in bounds))
@@ -62,14 +67,16 @@ def numbers(u: torch.Tensor, off: float) -> DrawSample:
 def between(
     below: torch.Tensor, above: torch.Tensor, hits: torch.Tensor, near: torch.Tensor, p: float = 0.5
 ) -> DrawSample:
-    """Numbers whose distribution function lies between these bounds. hits: those below the number where it is p, give
-    or take `near`."""
+    """Return numbers whose distribution function lies between these bounds.
+
+    `hits` marks numbers below the point at which the function is p, and `near` is the possible error there.
+    """
     bounds = ((p - near).clamp(0, 1), (p + near).clamp(0, 1), below.clamp(0, 1), above.clamp(0, 1))
     return DrawSample(hits.numpy(), *(b.numpy() for b in bounds))
 
 
 def nothing() -> DrawSample:
-    """Of a law that leaves nothing to chance, or nothing that its dtype could show."""
+    """Return an empty sample, for a law without chance, or with nothing that its dtype could show."""
     return events(torch.empty(0), torch.empty(0))
 
 
@@ -82,16 +89,24 @@ def discrete(
     p: torch.Tensor | None = None,
     off: float = FP32,
 ) -> DrawSample:
-    """Draws that have values of their own shares: the distribution function below each, and with it.
+    """Return draws from a discrete distribution, given its distribution function just below and at each draw.
 
-    A value of a share that tells is spread over it by a number that depends on the draws and, of the arguments, on the
-    pair `philox` alone, which makes the draws uniform numbers (Dunn and Smyth, Randomized quantile residuals, 1996).
-    exact: where both bounds are the very ones, and not those of all values that may have been rounded to this. hits:
-    events of probability p; by default those that lie in the lower half. off: by which the distribution function and p
-    may be off.
+    A value with a noticeable share is spread over that share by a random number, which makes the draws uniform
+    (Dunn and Smyth, Randomized quantile residuals, 1996). That number depends only on the draws and on the
+    argument `philox`.
+
+    Args:
+        below: Distribution function just below each draw.
+        above: Distribution function at each draw.
+        exact: True if both bounds are exact, and not those of all values that may round to this one.
+        arguments: The call's arguments.
+        hits: Events with probability p; by default, draws in the lower half.
+        p: Probability for each event.
+        off: Possible error in the distribution function and in p.
     """
     lower, upper = below.clamp(0, 1).numpy(), above.clamp(0, 1).numpy()
-    pair = repr(arguments.get("philox")).encode()  # calls of few draws are often alike, and not to be spread alike
+    # calls with few draws are often equal, and must not be spread equally
+    pair = repr(arguments.get("philox")).encode()
     seed = int.from_bytes(hashlib.sha256(pair + lower.tobytes() + upper.tobytes()).digest()[:8], "little")
     spread = lower + (upper - lower) * np.random.default_rng(seed).random(len(lower))
     made = min(off, FP32)
@@ -104,7 +119,7 @@ def discrete(
 
 
 def spacing(x: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-    """How far apart the numbers of a dtype lie at these integers, in float64; 0 where it holds every one of them."""
+    """Return the spacing of a dtype's numbers at these integers, in float64; 0 if it represents all integers there."""
     if not dtype.is_floating_point:
         return torch.zeros_like(x)
     eps = torch.finfo(dtype).eps

@@ -1,6 +1,7 @@
-"""The laws of random overloads: what an answer has to be given its draws, and what the draws are.
+"""Laws for random overloads: the conditions on an answer given its draws, and the draws themselves.
 
-An overload without one is not judged. What ATen leaves open stays open: results may be rounded either way.
+An overload without a law is not judged. Choices that ATen leaves open are allowed: results may be rounded either
+way.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from verify.comparison.lawful import FP32, FP64, Arguments, Law, Results, events
 
 @cache
 def law_of(overload: str) -> Law | None:
-    """The law of an overload, in-place and `out=` ones too; None if it draws nothing, or has none here."""
+    """Return the law for an overload, in-place and `out=` forms included; None if it draws nothing or has no law."""
     op = resolve(overload)
     if kind(op) != "random":
         return None
@@ -30,28 +31,28 @@ def law_of(overload: str) -> Law | None:
 
 
 def judged_by(overload: str) -> str:
-    """How answers that depend on random numbers are judged: by a `law`, or exactly where the numbers are `fixed`.
+    """Return how answers that depend on random numbers are judged: `law`, or `fixed` if the numbers are fixed.
 
-    Empty for an overload that has neither.
+    The result is empty for an overload that has neither.
     """
     drops = references.has(overload) and any(a.name == "dropout_p" for a in resolve(overload)._schema.arguments)
     return "law" if law_of(overload) is not None else "fixed" if drops else ""
 
 
 def arguments_of(expected: Expected) -> Arguments:
-    """The arguments of a case by name, defaults filled in."""
+    """Return a case's arguments by name, with defaults filled in."""
     return bind(resolve(expected.overload), (), unpack(expected.before))
 
 
 def results(expected: Expected, answer: Packed) -> Results:
-    """What an answer to a case returned, by value, then the arguments that it wrote; its structure is the expected."""
+    """Return an answer's results in order, then the arguments that it wrote; its structure must be as expected."""
     returned = range(len(expected.before.tensors), len(expected.native.tensors))
     names, targets = tensor_names(expected.before.tree), written(resolve(expected.overload)) - {"out"}
     return [contents(answer, i) for i in (*returned, *(i for i, name in enumerate(names) if name in targets))]
 
 
 def unlawful(expected: Expected, answer: Packed) -> str:
-    """What in an answer contradicts its own draws, in a line; empty if nothing does, or there is no law."""
+    """Describe a contradiction between an answer and its own draws; '' if there is none, or no law."""
     law = law_of(expected.overload)
     return law.wrong(arguments_of(expected), results(expected, answer)) if law is not None else ""
 
@@ -70,7 +71,7 @@ def _bernoulli_wrong(arguments: Arguments, results: Results) -> str:
 
 
 def _not_of(ones: torch.Tensor, p: torch.Tensor, name: str) -> str:
-    """Where these are no events of these probabilities."""
+    """Describe elements that are not events with these probabilities; return '' if there are none."""
     wrong = (ones != 0) & (ones != 1)
     certain = ((p <= 0) & (ones != 0)) | ((p >= 1) & (ones != 1))
     if wrong.any():
@@ -93,26 +94,31 @@ def _keeping(arguments: Arguments, like: torch.Tensor) -> torch.Tensor:
 
 
 def _dropout_wrong(arguments: Arguments, results: Results) -> str:
-    """What stays is the input times 1 / (1 - p), what is dropped is 0; or NaN, as ATen's 0 times an infinity."""
+    """Check that kept elements are the input times 1 / (1 - p), and dropped ones are 0.
+
+    Dropped elements may also be NaN, which is ATen's 0 times infinity.
+    """
     out, mask = results
-    given, keep = arguments["input"], _keeping(arguments, mask)
+    source, keep = arguments["input"], _keeping(arguments, mask)
     flawed = _not_of(mask, keep, "the mask")
     if flawed or not out.numel():
         return flawed
     scale = 1 / float(keep.flatten()[0]) if keep.flatten()[0] > 0 else 0.0
-    exact, have = given.double() * scale, out.double()
+    exact, have = source.double() * scale, out.double()
     info, computed = torch.finfo(out.dtype), torch.finfo(torch.promote_types(out.dtype, torch.float32))
     close = (have - exact).abs() <= (info.eps + 2 * computed.eps) * exact.abs() + info.smallest_normal * info.eps
     overflow = have.isinf() & (exact.abs() >= info.max) & (have.sign() == exact.sign())
     right = close | overflow | (have == exact) | (have.isnan() & exact.isnan())
-    kept = mask.bool()
-    wrong = kept & ~right
+    retained = mask.bool()
+    wrong = retained & ~right
     if wrong.any():
-        text = f"{int(wrong.sum())} of {int(kept.sum())} elements that the mask keeps are not input * {scale:.6g}"
-        return f"{text}{first(out / given, wrong, 'output / input')}"
-    wrong = ~kept & (have != 0) & ~(have.isnan() & ~given.isfinite())
+        text = f"{int(wrong.sum())} of {int(retained.sum())} elements that the mask keeps are not input * {scale:.6g}"
+        return f"{text}{first(out / source, wrong, 'output / input')}"
+    wrong = ~retained & (have != 0) & ~(have.isnan() & ~source.isfinite())
     if wrong.any():
-        return f"{int(wrong.sum())} of {int((~kept).sum())} elements that the mask drops are not 0{first(out, wrong)}"
+        return (
+            f"{int(wrong.sum())} of {int((~retained).sum())} elements that the mask drops are not 0{first(out, wrong)}"
+        )
     return ""
 
 
@@ -128,7 +134,7 @@ def _range(arguments: Arguments) -> tuple[float, float]:
 
 
 def _uniform_wrong(arguments: Arguments, results: Results) -> str:
-    """In [from, to), or at `from` as it is in the dtype."""
+    """Check that results are in [from, to), or equal to `from` as rounded to the dtype."""
     out = _real(results[0])
     low, high = _range(arguments)
     least = float(torch.tensor(low, dtype=out.dtype))
@@ -140,8 +146,11 @@ def _uniform_wrong(arguments: Arguments, results: Results) -> str:
 
 
 def _uniform_sample(arguments: Arguments, results: Results) -> DrawSample:
-    """Off by a step of the dtype, as ATen's own, at the end of the range that is farther from 0; and by the roundings
-    of from + (to - from) * u."""
+    """Return the draws.
+
+    The error is one dtype step at the range end that is farther from 0, like ATen's own, plus the roundings of
+    from + (to - from) * u.
+    """
     out = _real(results[0]).reshape(-1)
     low, high = _range(arguments)
     computed = torch.finfo(torch.promote_types(out.dtype, torch.float32)).eps
@@ -155,9 +164,12 @@ def _uniform_sample(arguments: Arguments, results: Results) -> DrawSample:
 
 
 def _normal(arguments: Arguments, result: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """The result, its means and its standard deviations, all flat. Parts of a complex number share its variance."""
-    given = (arguments.get("mean", 0.0), arguments.get("std", 1.0))
-    mean, std = (torch.as_tensor(v, dtype=torch.float64).expand(result.shape).reshape(-1) for v in given)
+    """Return the result, its means and its standard deviations, all flat.
+
+    The parts of a complex number share its variance.
+    """
+    parameters = (arguments.get("mean", 0.0), arguments.get("std", 1.0))
+    mean, std = (torch.as_tensor(v, dtype=torch.float64).expand(result.shape).reshape(-1) for v in parameters)
     if result.is_complex():
         mean, std = mean.repeat_interleave(2), std.repeat_interleave(2) * math.sqrt(0.5)
     return _real(result).reshape(-1), mean, std
@@ -169,7 +181,7 @@ def _real(t: torch.Tensor) -> torch.Tensor:
 
 def _normal_wrong(arguments: Arguments, results: Results) -> str:
     out, mean, std = _normal(arguments, results[0])
-    if not out.numel():  # may be of integers
+    if not out.numel():  # an empty result may have an integer dtype
         return ""
     wrong = (std == 0) & (out != mean.to(out.dtype))
     if wrong.any():
@@ -180,13 +192,18 @@ def _normal_wrong(arguments: Arguments, results: Results) -> str:
 
 
 def _normal_sample(arguments: Arguments, results: Results) -> DrawSample:
-    """Results of half types are rounded from fp32. A mean far larger than the standard deviation leaves nothing."""
+    """Return the draws; results in half types are rounded from fp32.
+
+    A mean far larger than the standard deviation makes them untestable.
+    """
     out, mean, std = _normal(arguments, results[0])
     if not out.numel():
         return nothing()
     info = torch.finfo(out.dtype)
-    told = (std > 0) & (mean.abs() * info.eps < std / 16) & (std > info.smallest_normal) & (mean.abs() + std < info.max)
-    if not told.all():
+    testable = (
+        (std > 0) & (mean.abs() * info.eps < std / 16) & (std > info.smallest_normal) & (mean.abs() + std < info.max)
+    )
+    if not testable.all():
         return nothing()
     out = out.double()
     z = (out - mean) / std
@@ -202,21 +219,25 @@ def _normal_sample(arguments: Arguments, results: Results) -> DrawSample:
 
 
 def _rrelu_wrong(arguments: Arguments, results: Results) -> str:
-    """In training the noise is a slope in [lower, upper] where the input is not positive, and 1 elsewhere; the result
-    is their product. Else it is left as it was, and the slope the mean of the two."""
-    out, noise, given = results[0], results[-1], arguments["self"]
+    """Check leaky rectified linear units with random slopes.
+
+    In training, the noise is a slope in [lower, upper] if the input is not positive, and 1 otherwise, and the
+    result is input * noise. Outside training, the noise is unchanged, and the slope is the mean of the two
+    bounds.
+    """
+    out, noise, source = results[0], results[-1], arguments["self"]
     low, high = float(arguments["lower"]), float(arguments["upper"])
-    sloped, slope = given <= 0, noise.double()
+    sloped, slope = source <= 0, noise.double()
     if arguments["training"]:
         least, most = (float(torch.tensor(x, dtype=out.dtype)) for x in (low, high))
         in_range = (slope >= min(low, least)) & (slope <= max(high, most))
         flawed = told(noise, sloped & ~in_range, f"of the noise are not in [{low:g}, {high:g}]")
         flawed = flawed or told(noise, ~sloped & (noise != 1), "of the noise are not 1, of an input that is positive")
     else:
-        kept = (noise == arguments["noise"]) | (noise.isnan() & arguments["noise"].isnan())
-        flawed = told(noise, ~kept, "of the noise were changed out of training")
+        unchanged = (noise == arguments["noise"]) | (noise.isnan() & arguments["noise"].isnan())
+        flawed = told(noise, ~unchanged, "of the noise were changed out of training")
         slope = torch.where(sloped, torch.full_like(slope, (low + high) / 2), torch.ones_like(slope))
-    exact, have, info = given.double() * slope, out.double(), torch.finfo(out.dtype)
+    exact, have, info = source.double() * slope, out.double(), torch.finfo(out.dtype)
     close = (have - exact).abs() <= 2 * info.eps * exact.abs() + 2 * info.smallest_normal * info.eps
     return flawed or told(out, ~(close | (have == exact) | (have.isnan() & exact.isnan())), "are not input * noise")
 
@@ -231,7 +252,7 @@ def _rrelu_sample(arguments: Arguments, results: Results) -> DrawSample:
 _UNIFORM = Law(_uniform_wrong, _uniform_sample)
 _NORMAL = Law(_normal_wrong, _normal_sample)
 _RRELU = Law(_rrelu_wrong, _rrelu_sample)
-_LAWS = {  # by the operators' base names
+_LAWS = {  # by base name of the operator
     "bernoulli": Law(_bernoulli_wrong, _bernoulli_sample),
     "native_dropout": Law(_dropout_wrong, _dropout_sample),
     "uniform": _UNIFORM,

@@ -1,8 +1,8 @@
-"""Whether a set of cases would notice: wrong answers that are made from right ones, and must be told from them.
+"""Check that a set of cases detects wrong answers, which are derived from right ones.
 
-A mutant of an operator is an answer that a lazy kernel would give: its input, zeros, an argument left out or taken for
-what it usually is, an intermediate rounded to bfloat16, nothing past a size, one class of values lost. A set of cases
-that one of them passes is too weak, unless the mutant is the operator.
+A mutant is an answer that a lazy kernel would give: its input, zeros, a result with an argument ignored or at its
+usual value, an intermediate rounded to bfloat16, nothing beyond a size, or one class of values lost. A set of
+cases that a mutant passes is too weak, unless the mutant equals the operator.
 """
 
 from __future__ import annotations
@@ -25,9 +25,14 @@ Mutant = Callable[[str, Arguments], Any]
 
 @dataclass
 class Caught:
-    """Of one overload: how many of ATen's own answers pass, and by how many cases each mutant is noticed.
+    """Results for one overload.
 
-    mutants: those that differ from the operator in some case, if only by a bit. equal: those that are the operator.
+    Attributes:
+        overload: Overload name.
+        cases: How many cases were used.
+        itself: How many times ATen's own answer passed.
+        mutants: How many cases detect each mutant that differs from the operator in some bit.
+        equal: Mutants that are equal to the operator.
     """
 
     overload: str
@@ -38,36 +43,39 @@ class Caught:
 
     @property
     def missed(self) -> list[str]:
-        """Mutants that differ from the operator, which no case notices."""
+        """Mutants that differ from the operator, but that no case detects."""
         return [name for name, noticed in self.mutants.items() if not noticed]
 
 
 def try_mutants(overload: str, cases: list[Case], enough: int | None = None) -> Caught:
-    """Put ATen's own answer and every mutant of it to the comparison.
+    """Compare ATen's own answer and every mutant with the reference.
 
-    enough: by how many cases a mutant is noticed before it is no longer tried.
+    Args:
+        overload: Overload name.
+        cases: Cases to use.
+        enough: How many detections suffice, so that a mutant is not tried again.
     """
-    found = Caught(overload)
+    caught = Caught(overload)
     for case in cases:
         try:
             expected = reference(case)
         except NoReference:
             continue
-        found.cases += 1
+        caught.cases += 1
         honest = _answer(overload, expected, _honest)
         assert honest is not None
-        found.itself += compare(overload, expected, honest) is None
+        caught.itself += compare(overload, expected, honest) is None
         for name, mutant in _mutants(overload):
-            if enough is not None and found.mutants.get(name, 0) >= enough:
+            if enough is not None and caught.mutants.get(name, 0) >= enough:
                 continue
             got = _answer(overload, expected, mutant)
             if got is None or _same(got, honest):
-                found.equal.add(name)
+                caught.equal.add(name)
             else:
                 noticed = compare(overload, expected, got) is not None
-                found.mutants[name] = found.mutants.get(name, 0) + noticed
-    found.equal -= found.mutants.keys()
-    return found
+                caught.mutants[name] = caught.mutants.get(name, 0) + noticed
+    caught.equal -= caught.mutants.keys()
+    return caught
 
 
 def _same(a: Packed, b: Packed) -> bool:
@@ -75,7 +83,7 @@ def _same(a: Packed, b: Packed) -> bool:
 
 
 def _answer(overload: str, expected: Expected, answer: Mutant) -> Packed | None:
-    """What a mutant answers; None where it cannot be made."""
+    """Return a mutant's answer, or None if it cannot be computed."""
     arguments = unpack(expected.before)
     try:
         with torch.no_grad():
@@ -97,10 +105,11 @@ def _mutants(overload: str) -> Iterator[tuple[str, Mutant]]:
         yield "first argument", _first_argument
         yield "zeros", _filled(0)
         yield "ones", _filled(1)
-        signs = signs_zeros(overload) or copies(overload)  # else, as of a sum, the sign of a zero is the machine's
-        for how, change in (_PAST_A_SIZE | _VALUES).items():
-            if signs or how != _UNSIGNED:
-                yield how, _changed(change)
+        # otherwise, for example for sums, the machine decides the sign of a zero
+        signs = signs_zeros(overload) or copies(overload)
+        for label, change in (_PAST_A_SIZE | _VALUES).items():
+            if signs or label != _UNSIGNED:
+                yield label, _changed(change)
     yield "bfloat16 intermediate", _rounded
     for argument in resolve(overload)._schema.arguments:
         if argument.has_default_value() and not argument.is_out:
@@ -166,15 +175,15 @@ _VALUES: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     _UNSIGNED: _of_floats(lambda r: r + 0.0),
     "denormals are 0": _of_floats(lambda r: r.where(r.abs() >= torch.finfo(r.dtype).tiny, r * 0)),
 }
-_USUAL: dict[str, Any] = {"bool": False, "int": 1, "List[int]": [1]}  # of arguments without a default, by type
+_USUAL: dict[str, Any] = {"bool": False, "int": 1, "List[int]": [1]}  # for arguments without a default, by type
 
 
 def _replaced(name: str, usual: Any) -> Mutant:
-    """The argument as if it were the usual one, and for a list as many of these."""
+    """Return a mutant that replaces the argument by its usual value, and a list by as many of these."""
 
     def mutant(overload: str, arguments: Arguments) -> Any:
-        given = arguments.get(name)
-        new = usual * len(given) if isinstance(given, list | tuple) else usual
+        value = arguments.get(name)
+        new = usual * len(value) if isinstance(value, list | tuple) else usual
         return _honest(overload, {**arguments, name: new})
 
     return mutant

@@ -1,9 +1,10 @@
-"""Results of which PyTorch's documentation leaves open whether, how or in which order they are there.
+"""Handle results whose presence, form or order PyTorch's documentation leaves open.
 
-An answer is compared as if it had been given in ATen's way. `unique` says of `sorted`: "Whether to sort the unique
-elements in ascending order before returning as output", and returns indices and counts only where they are asked for
-(https://docs.pytorch.org/docs/stable/generated/torch.unique.html); ATen's operator returns all three, on some devices
-without elements. The mask of `native_dropout` of nothing is of bool on GPUs and of the input's dtype on the CPU.
+An answer is converted to ATen's form before the comparison. The documentation of `unique` says about `sorted`:
+"Whether to sort the unique elements in ascending order before returning as output", and returns indices and
+counts only on request (https://docs.pytorch.org/docs/stable/generated/torch.unique.html). ATen's operator returns
+all three, on some devices without elements. The mask of `native_dropout` for an empty input is bool on GPUs and
+has the input's dtype on the CPU.
 """
 
 from __future__ import annotations
@@ -18,13 +19,13 @@ from traces.overloads import bind, resolve
 from traces.values import Packed, numel, pack, unpack
 from verify.cases.case import Expected, contents
 
-_INVERSE, _COUNTS = 1, 2  # among the results
+_INVERSE, _COUNTS = 1, 2  # offsets among the results
 _UNIQUE = tagged("unique")
 _UNORDERED = tagged("unsorted_unique")
 
 
 def as_aten_gives(overload: str, expected: Expected, got: Packed) -> Packed:
-    """The answer with results that may be otherwise than ATen's in the form that ATen gives them; all else as it is."""
+    """Return the answer with results in ATen's form if they may differ from it; return all others unchanged."""
     base, first = overload.removeprefix("aten::").partition(".")[0], len(expected.before.tensors)
     if base not in _UNIQUE | {"native_dropout"} or len(got.tensors) != len(expected.native.tensors):
         return got
@@ -36,29 +37,29 @@ def as_aten_gives(overload: str, expected: Expected, got: Packed) -> Packed:
     arguments = bind(resolve(overload), (), unpack(expected.before))
     if base in _UNORDERED and not arguments["sorted"]:
         got = _with(got, _reordered(expected, got, first))
-    asked = {_INVERSE: arguments["return_inverse"], _COUNTS: arguments.get("return_counts")}
-    nothing = [first + i for i, wanted in asked.items() if not wanted and first + i < len(got.tensors)]
-    return _with(got, {i: contents(expected.native, i) for i in nothing if not numel(got.tensors[i])})
+    requested = {_INVERSE: arguments["return_inverse"], _COUNTS: arguments.get("return_counts")}
+    unrequested = [first + i for i, wanted in requested.items() if not wanted and first + i < len(got.tensors)]
+    return _with(got, {i: contents(expected.native, i) for i in unrequested if not numel(got.tensors[i])})
 
 
 def _reordered(expected: Expected, got: Packed, first: int) -> Mapping[int, torch.Tensor]:
-    """Distinct elements in the order in which ATen has them, with what names and counts them."""
+    """Permute distinct elements, with their inverse indices and counts, into ATen's order."""
     values, native = contents(got, first), contents(expected.native, first)
     if values.shape != native.shape:
         return {}
     ours, atens = values.sort(stable=True), native.sort(stable=True).indices
-    places = torch.empty_like(atens).scatter_(0, ours.indices, atens)
-    found = {first: torch.empty_like(values).scatter_(0, atens, ours.values)}
+    ranks = torch.empty_like(atens).scatter_(0, ours.indices, atens)
+    results = {first: torch.empty_like(values).scatter_(0, atens, ours.values)}
     inverse = contents(got, first + _INVERSE)
-    if inverse.numel() and bool(((inverse >= 0) & (inverse < len(places))).all()):
-        found[first + _INVERSE] = places[inverse]
-    if first + _COUNTS < len(got.tensors) and numel(got.tensors[first + _COUNTS]) == len(places):
-        found[first + _COUNTS] = torch.zeros_like(places).scatter_(0, places, contents(got, first + _COUNTS))
-    return found
+    if inverse.numel() and bool(((inverse >= 0) & (inverse < len(ranks))).all()):
+        results[first + _INVERSE] = ranks[inverse]
+    if first + _COUNTS < len(got.tensors) and numel(got.tensors[first + _COUNTS]) == len(ranks):
+        results[first + _COUNTS] = torch.zeros_like(ranks).scatter_(0, ranks, contents(got, first + _COUNTS))
+    return results
 
 
 def _with(got: Packed, results: Mapping[int, torch.Tensor]) -> Packed:
-    """The answer with other contents of some tensors, each in memory of its own."""
+    """Return the answer with new contents for some tensors, each in its own memory."""
     tensors, groups, data = list(got.tensors), list(got.groups), list(got.data)
     for i, result in results.items():
         other = pack({"of": result.contiguous()})

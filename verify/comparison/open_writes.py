@@ -1,9 +1,9 @@
-"""Elements that several others are written to, where PyTorch's documentation leaves open which of them stays there.
+"""Handle elements to which several values are written, if PyTorch's documentation leaves open which one remains.
 
-`scatter`: "When indices are not unique, the behavior is non-deterministic (one of the values from src will be picked
-arbitrarily)". `index_copy`: "The result is nondeterministic since it depends on which copy occurs last". `index_put`,
-`put`: "the behavior is undefined if indices contain duplicate elements" without accumulate. `max_unpool2d` and `3d`:
-"may behave nondeterministically when the input indices has repeat values".
+`scatter`: "When indices are not unique, the behavior is non-deterministic (one of the values from src will be
+picked arbitrarily)". `index_copy`: "The result is nondeterministic since it depends on which copy occurs last".
+`index_put`, `put`: "the behavior is undefined if indices contain duplicate elements" without accumulate.
+`max_unpool2d` and `3d`: "may behave nondeterministically when the input indices has repeat values".
 https://docs.pytorch.org/docs/stable/generated/torch.Tensor.scatter_.html, .index_copy_, .index_put_, .put_,
 torch.nn.MaxUnpool2d.html
 """
@@ -24,7 +24,7 @@ from verify.cases.case import Expected, tensor_names
 
 Arguments = dict[str, Any]
 Written = tuple[torch.Tensor, torch.Tensor]
-"""What is written and, of the same shape, where: places in the result as if it were one dimension."""
+"""Values to write, and their flat positions in the result, in the same shape."""
 
 
 def _scattered(a: Arguments, places: torch.Tensor) -> Written:
@@ -42,8 +42,8 @@ def _copied(a: Arguments, places: torch.Tensor) -> Written:
 
 
 def _put_at_indices(a: Arguments, places: torch.Tensor) -> Written:
-    at = places[tuple(slice(None) if i is None else i for i in a["indices"])]
-    return a["values"].expand(at.shape), at
+    positions = places[tuple(slice(None) if i is None else i for i in a["indices"])]
+    return a["values"].expand(positions.shape), positions
 
 
 def _put(a: Arguments, places: torch.Tensor) -> Written:
@@ -53,8 +53,8 @@ def _put(a: Arguments, places: torch.Tensor) -> Written:
 def _unpooled(a: Arguments, places: torch.Tensor) -> Written:
     x, sizes = a["self"], len(a["output_size"])
     planes = places.reshape(-1, math.prod(a["output_size"]))
-    at = a["indices"].long().reshape(len(planes), math.prod(x.shape[-sizes:]))
-    return x.reshape(at.shape), planes.gather(1, at)
+    positions = a["indices"].long().reshape(len(planes), math.prod(x.shape[-sizes:]))
+    return x.reshape(positions.shape), planes.gather(1, positions)
 
 
 _WRITES: dict[str, Callable[[Arguments, torch.Tensor], Written]] = {
@@ -70,21 +70,23 @@ _WRITES: dict[str, Callable[[Arguments, torch.Tensor], Written]] = {
 
 
 def leaves_open(expected: Expected) -> bool:
-    """Whether several elements are written to one, so that it is open which of them stays."""
-    found = _written(expected)
-    return found is not None and len(set(found[1].reshape(-1).tolist())) < found[1].numel()
+    """Return True if several values are written to one element, so that it is open which one remains."""
+    writes = _written(expected)
+    return writes is not None and len(set(writes[1].reshape(-1).tolist())) < writes[1].numel()
 
 
 def one_of_those_written(expected: Expected, index: int, got: torch.Tensor) -> torch.Tensor | None:
-    """Where tensor `index` of an answer holds one of the elements that are written there; None if it is none that such
-    an operator writes."""
-    found = _written(expected)
-    if found is None or index not in _results(expected):
+    """Return a mask for elements that hold a value written to them.
+
+    Return None if tensor `index` is not written by such an operator.
+    """
+    writes = _written(expected)
+    if writes is None or index not in _results(expected):
         return None
-    values, at = (t.reshape(-1) for t in found)
+    values, at = (t.reshape(-1) for t in writes)
     have, values = got.reshape(-1)[at], values.to(got.dtype)
     if got.dtype.is_floating_point and got.dtype.itemsize == 1:
-        have, values = have.float(), values.float()  # few operators are there for these
+        have, values = have.float(), values.float()  # few operators support 8-bit floats
     same = (have == values) | ((have != have) & (values != values))
     return torch.zeros(got.numel(), dtype=torch.bool).index_fill_(0, at[same], True).view(got.shape)
 
@@ -103,8 +105,8 @@ def _written(expected: Expected) -> Written | None:
     if arguments.get("accumulate") or "reduce" in arguments or base == "scatter" and "src" not in arguments:
         return None
     shape = expected.native.tensors[max(_results(expected))].shape
-    places = torch.arange(math.prod(shape)).view(shape)
-    return _WRITES[base](arguments, places)
+    positions = torch.arange(math.prod(shape)).view(shape)
+    return _WRITES[base](arguments, positions)
 
 
 @cache

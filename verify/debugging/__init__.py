@@ -1,1 +1,1 @@
-"""A case that crashed or hung, once more under witness."""
+"""Rerun a case that crashed or hung, to find out the position of the kernel at that time."""

@@ -1,8 +1,8 @@
-"""Cases once more on a GPU, on CUDA under compute-sanitizer: one that crashed, or some that passed (`--sanitize`).
+"""Rerun cases on a GPU: one that crashed, or some that passed (`--sanitize`).
 
-Elsewhere, and without compute-sanitizer on the PATH, launches block, so that the error is raised by the launch that
-made it. The core dump of the driver is not used: of driver 580 cuda-gdb 13 fails to read it, and writing it ends the
-process too early.
+On CUDA they run under compute-sanitizer. On other devices, or if compute-sanitizer is not on the PATH, launches
+block, so that an error is raised by the launch that caused it. The driver's core dump is not used: cuda-gdb 13
+cannot read those from driver 580, and writing one ends the process too early.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from verify.judging.reports import inputs_report
 from verify.platforms import Device
 from verify.sandbox import confine
 
-SECONDS = 300.0  # compute-sanitizer slows a launch down by some 10 times, and torch takes its time to start
-MOST_ERRORS = 3  # that are reported; after the first others are often its consequences
+SECONDS = 300.0  # compute-sanitizer slows a launch down about 10 times, and torch needs time to start
+MOST_ERRORS = 3  # errors to report; later ones are often consequences of the first
 
 HOW_TO_GET = "install it with NVIDIA's CUDA toolkit, or: pip install nvidia-cuda-sanitizer-api-cu12"
 
@@ -48,30 +48,47 @@ _HOST = re.compile(r"\n[^\n]*(?:Saved host backtrace|Host Frame:).*", re.DOTALL)
 
 
 def debug_cuda(job: Job, case: Case, device: Device, sandbox: str = confine.FULL) -> str:
-    """A report, fit for a prompt, on a case that ends in an error of the device, or a sentence that it does not.
+    """Return a report on a case that ends in a device error, or a sentence that no error occurred.
 
-    Raises UserError where this machine has no such sandbox, or the case took over SECONDS.
+    The report fits into a prompt.
+
+    Args:
+        job: Kernel and plan.
+        case: Case to rerun.
+        device: Device to run it on.
+        sandbox: `full` or `none`.
+
+    Raises:
+        UserError: The sandbox is not available on this machine, or the case took more than SECONDS.
     """
-    said, names = replayed(job, [case], device, sandbox, "memcheck")
-    return f"{anonymous(_report(said, names, job.kernel.source))}\n\n{inputs_report(case.load())}"
+    output, names = replayed(job, [case], device, sandbox, "memcheck")
+    return f"{anonymous(_report(output, names, job.kernel.source))}\n\n{inputs_report(case.load())}"
 
 
 def sanitized(job: Job, cases: Sequence[Case], device: Device, sandbox: str, tool: str) -> tuple[Case, str] | None:
-    """The first of these cases in which compute-sanitizer's tool finds something, and a report on it; None if in none.
+    """Return the first case in which a compute-sanitizer tool finds an error, with a report, or None.
 
-    tool: memcheck, or racecheck for races in a program's shared memory. Raises UserError where this machine has no
-    such sandbox or no compute-sanitizer, the cases took over SECONDS, or they end otherwise than without the tool.
+    Args:
+        job: Kernel and plan.
+        cases: Cases to run.
+        device: Device to run them on.
+        sandbox: `full` or `none`.
+        tool: `memcheck`, or `racecheck` for races in the shared memory of a program instance.
+
+    Raises:
+        UserError: The sandbox or compute-sanitizer is missing, the cases took more than SECONDS, or they end
+            differently than without the tool.
     """
     if sanitizer() is None:
         raise UserError(f"--sanitize runs compute-sanitizer, which is not on the PATH; {HOW_TO_GET}")
-    said, names = replayed(job, cases, device, sandbox, tool)
-    first = _ERROR.search(said)
-    begun = [int(number) for number in re.findall(rf"^{CASE}(\d+)$", said[: first.start() if first else None], re.M)]
+    output, names = replayed(job, cases, device, sandbox, tool)
+    first = _ERROR.search(output)
+    begun = [int(number) for number in re.findall(rf"^{CASE}(\d+)$", output[: first.start() if first else None], re.M)]
     if first and begun:
         case = cases[begun[-1]]
-        return case, f"{anonymous(_report(said, names, job.kernel.source))}\n\n{inputs_report(case.load())}"
-    if f"{CASE}{len(cases) - 1}\n" not in said or not re.search(_NO_ERRORS, said):
-        lines = [line for line in said.strip().split("\n") if line and not line.startswith("=====")]
+        return case, f"{anonymous(_report(output, names, job.kernel.source))}\n\n{inputs_report(case.load())}"
+    if f"{CASE}{len(cases) - 1}\n" not in output or not re.search(_NO_ERRORS, output):
+        lines = [line for line in output.strip().split("\n") if line and not line.startswith("=====")]
         errors = [line for line in lines if re.search("error", line, re.IGNORECASE)]
         last = anonymous(" ".join([*errors, *lines, "it said nothing"][0].split()))
         raise UserError(f"compute-sanitizer's {tool} did not come to the end of {len(cases)} cases: {last}")
@@ -79,46 +96,50 @@ def sanitized(job: Job, cases: Sequence[Case], device: Device, sandbox: str, too
 
 
 def sanitizer() -> str | None:
-    """The path of compute-sanitizer: the one on the PATH, or of NVIDIA's package for pip."""
-    found = shutil.which("compute-sanitizer")
+    """Return the path to compute-sanitizer, from the PATH or from NVIDIA's pip package."""
+    installed = shutil.which("compute-sanitizer")
     packaged = (path for entry in sys.path for path in Path(entry).glob("nvidia/*/bin/compute-sanitizer"))
-    return found or next((str(path) for path in packaged if os.access(path, os.X_OK)), None)
+    return installed or next((str(path) for path in packaged if os.access(path, os.X_OK)), None)
 
 
 def replayed(job: Job, cases: Sequence[Case], device: Device, sandbox: str, tool: str) -> tuple[str, dict[int, str]]:
-    """All that was said by a process that runs the cases, watched by this tool of compute-sanitizer if that is there;
-    and the names of arguments by their addresses."""
+    """Run the cases in a process under compute-sanitizer, if it is available.
+
+    Returns:
+        The output, and the names of the arguments by their addresses.
+    """
     confine.level(sandbox)
     with tempfile.TemporaryDirectory(prefix="enable-cuda-") as name:
         directory = Path(name)
-        told = []
+        encoded = []
         with (directory / "cases.bin").open("wb") as raw:
             for case in cases:
                 packed = case.load()
                 philox = Pairs(job.kernel.key, case.id)[0] if job.kernel.draws else None
                 sizes = [None if data is None else len(data) for data in packed.data]
-                told.append({"packed": packed.header(), "sizes": sizes, "philox": philox})
+                encoded.append({"packed": packed.header(), "sizes": sizes, "philox": philox})
                 raw.writelines(bytes(data) for data in packed.data if data is not None)
         fields = {
             "device": asdict(device),
             "plan": asdict(job.plan),
             "takes_out": job.kernel.takes_out,
             "sources": {"kernel": job.kernel.source} | ({"copy": job.copy.source} if job.copy else {}),
-            "cases": told,
+            "cases": encoded,
         }
         (directory / "cases.json").write_text(json.dumps(fields))
         replay = [sys.executable, "-P", "-m", qualified("verify.debugging.cuda_replay"), name, sandbox]
         watcher = sanitizer()
-        options = ["--tool", tool, "--target-processes", "application-only", "--print-limit", "20"]  # not ptxas
+        # this excludes ptxas
+        options = ["--tool", tool, "--target-processes", "application-only", "--print-limit", "20"]
         watched = [watcher, *options, *replay] if watcher else replay
-        said = _output(watched, _environment(directory, device))
-        places = directory / "places.json"
-        names = {int(k): v for k, v in json.loads(places.read_text()).items()} if places.is_file() else {}
-    return said, names
+        output = _output(watched, _environment(directory, device))
+        addresses = directory / "places.json"
+        names = {int(k): v for k, v in json.loads(addresses.read_text()).items()} if addresses.is_file() else {}
+    return output, names
 
 
 def _environment(directory: Path, device: Device) -> dict[str, str]:
-    """Nothing of the user's but the search paths and what the driver needs."""
+    """Return an environment with only the search paths and the variables that the driver needs."""
     return {
         "PATH": os.environ.get("PATH", os.defpath),
         "PYTHONPATH": confine.search_path(),
@@ -127,7 +148,7 @@ def _environment(directory: Path, device: Device) -> dict[str, str]:
         "TRITON_CACHE_DIR": str(directory / "triton"),
         "CUDA_LAUNCH_BLOCKING": "1",
         "HIP_LAUNCH_BLOCKING": "1",
-        "PYTORCH_NO_CUDA_MEMORY_CACHING": "1",  # each tensor an allocation of its own
+        "PYTORCH_NO_CUDA_MEMORY_CACHING": "1",  # gives each tensor its own allocation
         **{k: os.environ[k] for k in device.environment if k in os.environ},
     }
 
@@ -142,25 +163,25 @@ def _output(command: list[str], environment: dict[str, str]) -> str:
     return ended.stdout + ended.stderr
 
 
-def _report(said: str, names: dict[int, str], source: str) -> str:
-    """The errors that compute-sanitizer found; without them the end of what was said, if it tells of an error."""
-    starts = [m.start() for m in _ERROR.finditer(said)]
-    blocks = [said[a:b] for a, b in pairwise([*starts, len(said)])]
-    found: dict[str, str] = {}  # by what is the same for every thread
+def _report(output: str, names: dict[int, str], source: str) -> str:
+    """Return the errors that compute-sanitizer found, or else the end of an output that mentions an error."""
+    starts = [m.start() for m in _ERROR.finditer(output)]
+    blocks = [output[a:b] for a, b in pairwise([*starts, len(output)])]
+    errors: dict[str, str] = {}  # keyed by the text without the thread, so that each error appears once
     for block in (_block(b, names, source) for b in blocks):
-        found.setdefault(_THREAD.sub("", block), block)
-    if found:
-        return "\n\n".join(["compute-sanitizer says:", *list(found.values())[:MOST_ERRORS]])
-    told = [line for line in _PREFIX.sub("", said).strip().split("\n")[-30:] if not _SUMMARY.match(line)]
-    if not any(re.search(r"error|exception|signal|terminate", line, re.IGNORECASE) for line in told):
+        errors.setdefault(_THREAD.sub("", block), block)
+    if errors:
+        return "\n\n".join(["compute-sanitizer says:", *list(errors.values())[:MOST_ERRORS]])
+    tail = [line for line in _PREFIX.sub("", output).strip().split("\n")[-30:] if not _SUMMARY.match(line)]
+    if not any(re.search(r"error|exception|signal|terminate", line, re.IGNORECASE) for line in tail):
         return "Run once more under the debugger of CUDA, the case ended without an error."
-    line = next(iter(_LINE.findall("\n".join(told))), None)
+    line = next(iter(_LINE.findall("\n".join(tail))), None)
     shown = [snippet(source, int(line))] if line else []
-    return "\n".join(["CUDA says:", *told, *shown])
+    return "\n".join(["CUDA says:", *tail, *shown])
 
 
 def _block(block: str, names: dict[int, str], source: str) -> str:
-    """One error: what, where, by which thread, beside which argument; with the line of source."""
+    """Return one error with its location, thread, the nearest argument, and the source line."""
     text = _PREFIX.sub("", _HOST.sub("", block)).strip()
 
     def named(match: re.Match[str]) -> str:

@@ -1,8 +1,8 @@
-"""Cases on a GPU, for a debugger that watches them: `python -m verify.debugging.cuda_replay DIRECTORY SANDBOX`.
+"""Run cases on a GPU for a debugger: `python -m verify.debugging.cuda_replay DIRECTORY SANDBOX`.
 
-DIRECTORY holds `cases.json` with the sources and the cases' buffers in `cases.bin`. Every argument's memory is an
-allocation of its own, exactly as large as what the case holds of it, so that an access outside is one outside an
-allocation; `places.json` tells the addresses. Before each case its number is printed.
+DIRECTORY contains `cases.json` with the sources, and `cases.bin` with the buffers of the cases. Each argument has
+its own allocation, exactly as large as its data in the case, so that every access outside an argument is outside
+an allocation. `places.json` maps addresses to arguments. Each case's number is printed before it runs.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ from verify.contract.random_state import bound
 from verify.platforms import Device
 from verify.sandbox import confine
 
-CASE = "case number "  # a line of its own before each case
+CASE = "case number "  # printed on its own line before each case
 
 
 def replay(directory: Path, sandbox: str) -> None:
-    """Run the cases. Nothing is judged."""
+    """Run the cases without judging them."""
     header = json.loads((directory / "cases.json").read_text())
     device = Device.read(header["device"])
     names: dict[int, str] = {}
     with (directory / "cases.bin").open("rb") as raw:
-        given = [_arguments(case, raw, device.place, names) for case in header["cases"]]
+        arguments_of_cases = [_arguments(case, raw, device.place, names) for case in header["cases"]]
     (directory / "places.json").write_text(json.dumps(names))
     load_wrappers({"kernel": KERNEL}, directory / "own")["kernel"](torch.arange(100.0, device=device.place))
     if sandbox == confine.FULL:
         confine.confine(confine.PROFILES["device"], directory, device=device)
     wrappers = load_wrappers(header["sources"], directory, target=device.target)
-    for number, (case, arguments) in enumerate(zip(header["cases"], given, strict=True)):
+    for number, (case, arguments) in enumerate(zip(header["cases"], arguments_of_cases, strict=True)):
         sys.stdout.write(f"{CASE}{number}\n")
         sys.stdout.flush()
         wrapper = bound(wrappers["kernel"], case["philox"])
@@ -48,7 +48,7 @@ def replay(directory: Path, sandbox: str) -> None:
 
 
 def _arguments(case: Any, raw: BinaryIO, place: str, names: dict[int, str]) -> dict[str, Any]:
-    """The arguments of a case on the device, whose addresses are added to `names`."""
+    """Build a case's arguments on the device, and add their addresses to `names`."""
     spans: list[Bytes | None] = [None if size is None else raw.read(size) for size in case["sizes"]]
     packed = Packed.from_header(case["packed"], spans, "case")
     groups = [_on_device(group.nbytes, data, place) for group, data in zip(packed.groups, packed.data, strict=True)]
@@ -59,22 +59,22 @@ def _arguments(case: Any, raw: BinaryIO, place: str, names: dict[int, str]) -> d
 
 
 def _on_device(nbytes: int, data: Any, place: str) -> torch.Tensor:
-    held = torch.empty(nbytes, dtype=torch.uint8, device=place)
+    buffer = torch.empty(nbytes, dtype=torch.uint8, device=place)
     if data is not None and nbytes:
-        held.copy_(torch.frombuffer(bytearray(data), dtype=torch.uint8))
-    return held
+        buffer.copy_(torch.frombuffer(bytearray(data), dtype=torch.uint8))
+    return buffer
 
 
 def _tensor(ref: Any, group: torch.Tensor) -> torch.Tensor:
     dtype = getattr(torch, ref.dtype)
-    made = torch.empty(0, dtype=dtype, device=group.device)
-    made.set_(group.untyped_storage(), ref.offset // dtype.itemsize, ref.shape, ref.stride)
-    made = torch.conj(made) if ref.conj else made
-    return torch._neg_view(made) if ref.neg else made
+    tensor = torch.empty(0, dtype=dtype, device=group.device)
+    tensor.set_(group.untyped_storage(), ref.offset // dtype.itemsize, ref.shape, ref.stride)
+    tensor = torch.conj(tensor) if ref.conj else tensor
+    return torch._neg_view(tensor) if ref.neg else tensor
 
 
 def _placed(value: Any, tensors: Any, place: str) -> Any:
-    """The same value with every tensor on the device, in the order in which they are packed."""
+    """Return `value` with every tensor replaced by the next one in `tensors`, in packing order."""
     if isinstance(value, torch.Tensor):
         return next(tensors)
     if isinstance(value, torch.device):
@@ -89,8 +89,8 @@ if __name__ == "__main__":
     (place / "own").mkdir()
     try:
         replay(place, sys.argv[2])
-    except Exception as error:  # noqa: BLE001 - the candidate's error is what this process is asked for
+    except Exception as error:  # noqa: BLE001 - this process exists to report the candidate's error
         sys.stdout.write(f"{described(error, str(place))}\n")
         sys.stdout.flush()
-        os._exit(1)  # at once: after an error of CUDA memory cannot even be freed
+        os._exit(1)  # immediately: after a CUDA error, not even memory can be freed
     os._exit(0)

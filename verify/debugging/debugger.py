@@ -1,7 +1,8 @@
-"""The debugger: runs a case that crashed or hung once more, under witness, and says where the kernel was.
+"""Rerun a case that crashed or hung, and report the position of the kernel.
 
-Of a crash it tells the program, the line of source, and the Python and native backtraces; of a case that did not end,
-where it was shortly before the deadline. Nothing in a report belongs to the machine: no path, address or time.
+For a crash, the report has the program instance, the source line, and the Python and native backtraces. For a
+case that did not end, it has the position shortly before the deadline. Reports contain no path, address or time
+from this machine.
 """
 
 from __future__ import annotations
@@ -26,21 +27,30 @@ from verify.platforms import COMPILE, Platform
 from verify.sandbox.children import Zygote
 from verify.sandbox.confine import FULL
 
-SECONDS = 20.0  # of one request: enough to see a loop that does not end
-MOST_TEXT = 1 << 20  # bytes of the child's words that are read
-MOST_FRAMES = 12  # of a backtrace
-LONG = 0.5  # of the deadline, that one program took
+SECONDS = 20.0  # for one request; enough to detect a loop that does not end
+MOST_TEXT = 1 << 20  # bytes read from the child's log
+MOST_FRAMES = 12  # frames of a backtrace to report
+LONG = 0.5  # fraction of the deadline that one program instance took
 _ENDED = (Outcome.CRASH, Outcome.TIMEOUT)
 
 _PYTHON = re.compile(r'^  File "(.*)", line (\d+) in (\S+)$', re.MULTILINE)
 _NATIVE = re.compile(r"^ ?frame #\d+: (.+) \+ 0x[0-9a-f]+ \(0x[0-9a-f]+ in (.+)\)$", re.MULTILINE)
 _OURS = re.compile(r"/job-[^/]+/[^/]+/(\w+)\.py$")  # the files that `verify.child.serve` loads
-_TRAMPOLINE = 2  # native frames from the handler's `raise` to what was interrupted
+_TRAMPOLINE = 2  # number of native frames from the handler's `raise` to the interrupted function
 
 
 @dataclass(frozen=True)
 class Record:
-    """What a child noted last (verify/child/witness.py). number: of the program of `programs`, from 1; 0: none ran."""
+    """Last note of a child (verify/child/witness.py).
+
+    Attributes:
+        kernel: Kernel name; empty if none was launched.
+        launches: How many launches there were so far.
+        began: Fraction of the deadline that had passed when the program instance began.
+        program: Grid index for the program instance.
+        number: Its position among `programs`, counted from 1; 0 if none ran.
+        programs: How many program instances the launch has.
+    """
 
     kernel: str
     launches: int
@@ -51,7 +61,7 @@ class Record:
 
     @classmethod
     def read(cls, noted: Any) -> Record:
-        """Raises ValueError where it is no record: the file was the child's to write."""
+        """Validate a record; raise ValueError if it is invalid, because the child can write anything to the file."""
         kinds = {"kernel": str, "launches": int, "began": int | float, "program": list, "number": int, "programs": int}
         if not isinstance(noted, dict) or not {"kernel", "launches", "began"} <= noted.keys() <= kinds.keys():
             raise ValueError("no record")
@@ -62,7 +72,7 @@ class Record:
 
 @dataclass(frozen=True)
 class Frame:
-    """One Python frame. role: which of the job's files it is of, `kernel` for the candidate's; '' for another."""
+    """One Python frame; `role` names the job's file (`kernel` for the candidate's own), or is '' for other files."""
 
     file: str
     line: int
@@ -71,10 +81,21 @@ class Frame:
 
 
 def debug(platform: Platform, job: Job, case: Case, verdict: Verdict, sandbox: str = FULL) -> str:
-    """A report, fit for a prompt, on a case whose verdict is CRASH or TIMEOUT; any other verdict has its own.
+    """Return a report that fits into a prompt, on a case whose verdict is CRASH or TIMEOUT.
 
-    The case is run again from compilation on, in children of its own. Raises UserError where the sandbox cannot be
-    had, TraceError on a damaged trace.
+    For any other verdict, the verdict's own report is returned. The case is rerun from compilation on, in new
+    children.
+
+    Args:
+        platform: Platform that judged the case.
+        job: Kernel and plan.
+        case: Case to rerun.
+        verdict: The case's first verdict.
+        sandbox: `full` or `none`.
+
+    Raises:
+        UserError: The sandbox is not available.
+        TraceError: The trace is damaged.
     """
     if verdict.outcome not in _ENDED:
         return verdict.report
@@ -85,9 +106,9 @@ def debug(platform: Platform, job: Job, case: Case, verdict: Verdict, sandbox: s
 
 
 def explain(platform: Platform, job: Job, case: Case, verdict: Verdict, zygotes: dict[str, Zygote]) -> str:
-    """The report of `debug`, by children of these zygotes, one of each mode."""
+    """Return the report of `debug`, with children of these zygotes, one for each mode."""
     limits = {f: min(SECONDS, getattr(platform, f)) for f in ("compile_seconds", "execute_seconds")}
-    job = replace(job, off=job.off | {RERUN})  # it has ended before
+    job = replace(job, off=job.off | {RERUN})  # the case ends before this layer is reached
     with tempfile.TemporaryFile() as log, Run(job, replace(platform, **limits), zygotes, log.fileno()) as run:
         return _report(verdict, run.judge(case).verdict, job, log)
 
@@ -111,7 +132,7 @@ def _report(verdict: Verdict, again: Verdict, job: Job, log: BinaryIO) -> str:
 
 
 def _words(log: BinaryIO) -> tuple[Record | None, str]:
-    """What ran last, and the text behind it; a child may have written anything instead."""
+    """Return the last record and the text after it; a child may have written anything instead."""
     raw = os.pread(log.fileno(), MOST_TEXT, 0)
     try:
         record = Record.read(json.loads(raw[:RECORD]))
@@ -121,7 +142,7 @@ def _words(log: BinaryIO) -> tuple[Record | None, str]:
 
 
 def _where(record: Record | None, again: Verdict) -> str:
-    """What ran, in a sentence or two."""
+    """Describe in one or two sentences which kernel ran."""
     if record is None:
         return "It ended before the case began."
     if not record.kernel:
@@ -131,8 +152,8 @@ def _where(record: Record | None, again: Verdict) -> str:
         doing = "compiled" if again.detail.startswith(COMPILE) else "launched"
         more = " The wrapper goes on launching." if hung and record.began >= LONG else ""
         return f"{record.kernel} was being {doing} (launch {record.launches} of the call).{more}"
-    place = f"{record.kernel} ran, launch {record.launches} of the call: program {record.program}"
-    text = f"{place}, number {record.number} of {record.programs} in the order they run."
+    prefix = f"{record.kernel} ran, launch {record.launches} of the call: program {record.program}"
+    text = f"{prefix}, number {record.number} of {record.programs} in the order they run."
     if not hung:
         return text
     if record.began < LONG:
@@ -141,17 +162,17 @@ def _where(record: Record | None, again: Verdict) -> str:
 
 
 def _python_frames(text: str) -> list[Frame]:
-    """Innermost first, as far out as the outermost of the candidate's own."""
-    found = []
+    """Return the Python frames, innermost first, up to the outermost frame of the candidate."""
+    frames = []
     for file, line, function in _PYTHON.findall(text):
         ours = _OURS.search(file)
-        found.append(Frame(file, int(line), function, ours[1] if ours else ""))
-    last = max((i for i, frame in enumerate(found) if frame.role), default=-1)
-    return found[: last + 1]
+        frames.append(Frame(file, int(line), function, ours[1] if ours else ""))
+    last = max((i for i, frame in enumerate(frames) if frame.role), default=-1)
+    return frames[: last + 1]
 
 
 def _source(frames: list[Frame], job: Job) -> str:
-    """The line of the kernel file that was being run, with those around it."""
+    """Return the kernel-file line that was running, with its context."""
     frame = next((f for f in frames if f.role == "kernel"), None)
     return f"{_place(frame, job)}:\n{snippet(job.kernel.source, frame.line)}" if frame else ""
 
@@ -165,19 +186,22 @@ def _place(frame: Frame, job: Job) -> str:
 
 
 def _shown_frames(frames: list[Frame], job: Job) -> list[str]:
-    """Those of the candidate, and before them the innermost few that it called."""
+    """Return the candidate's frames, preceded by the innermost few frames that it called."""
     first = next((i for i, frame in enumerate(frames) if frame.role), 0)
     return [_place(frame, job) for i, frame in enumerate(frames) if frame.role or i < min(first, 3)][:MOST_FRAMES]
 
 
 def _native_frames(text: str) -> list[str]:
-    """What was interrupted and its callers: `symbol in library`, up to Python's own frames; repetitions once."""
+    """Return the interrupted native function and its callers, as `symbol in library`.
+
+    The list ends at Python's own frames. Repeated frames are listed once.
+    """
     block = text[text.find(" frame #0:") :].partition("\n\n")[0].partition("<omitting python frames>")[0]
     frames = [f"{symbol} in {library.rpartition('/')[2]}" for symbol, library in _NATIVE.findall(block)]
     raised = next((i for i, frame in enumerate(frames) if frame.startswith("gsignal ")), -1)
     interrupted = frames[raised + _TRAMPOLINE :] if raised >= 0 else frames
-    kept = [f for i, f in enumerate(interrupted) if i == 0 or f != interrupted[i - 1]]
-    return [anonymous(frame) for frame in kept[:MOST_FRAMES]]
+    distinct = [f for i, f in enumerate(interrupted) if i == 0 or f != interrupted[i - 1]]
+    return [anonymous(frame) for frame in distinct[:MOST_FRAMES]]
 
 
 def _listed(head: str, lines: list[str]) -> str:

@@ -1,4 +1,4 @@
-"""`enable verify --sanitize`: some of the cases that passed, once more on CUDA under compute-sanitizer."""
+"""Implement `enable verify --sanitize`: rerun some passed cases on CUDA under compute-sanitizer."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from verify.judging.stages import TrialResult
 from verify.outcome import Outcome, Verdict
 from verify.platforms import Platform
 
-SANITIZED = 12  # cases of an overload
+SANITIZED = 12  # maximum cases per overload
 TOOLS = ("memcheck", "racecheck")
 
 
 def check_sanitizer(platform: Platform) -> None:
-    """Raises UserError where nothing can be run under compute-sanitizer."""
+    """Raise UserError if nothing can run under compute-sanitizer."""
     if not platform.device or all(target.backend != "cuda" for target in platform.targets):
         raise UserError(f"--sanitize is for CUDA, and {platform.name} runs none; add --platform cuda, or leave it out")
     if sanitizer() is None:
@@ -26,28 +26,38 @@ def check_sanitizer(platform: Platform) -> None:
 
 
 def under_sanitizer(
-    found: TrialResult,
+    result: TrialResult,
     jobs: Sequence[Job],
     verdicts: Mapping[tuple[str, str], Verdict],
     platform: Platform,
     sandbox: str,
 ) -> TrialResult:
-    """The same with what each tool says of some cases of each job, spread over those that passed.
+    """Run each tool on some passed cases from each job, and return the result with the findings.
 
-    Raises UserError where a tool does not come to its end.
+    The cases are spread over those that passed. The first error makes the outcome WRONG.
+
+    Args:
+        result: Trial result so far.
+        jobs: The trial's jobs.
+        verdicts: Verdicts by overload and case id.
+        platform: Platform with the CUDA device.
+        sandbox: `full` or `none`.
+
+    Raises:
+        UserError: A tool did not run to its end.
     """
     ran = 0
     for job in jobs:
         cases = spread([case for case in job.cases if _passed(verdicts, job.plan.overload, case)], SANITIZED)
         for tool in TOOLS if cases else ():
-            told = sanitized(job, cases, platform.devices()[0], sandbox, tool)
-            if told is not None:
-                case, report = told
+            finding = sanitized(job, cases, platform.devices()[0], sandbox, tool)
+            if finding is not None:
+                case, report = finding
                 detail = f"compute-sanitizer's {tool}: {report.splitlines()[1]}"
-                found = replace(found, outcome=Outcome.WRONG, layer="access", rule=tool, detail=detail)
-                return replace(found, reproducer=case.id, report=report)
+                result = replace(result, outcome=Outcome.WRONG, layer="access", rule=tool, detail=detail)
+                return replace(result, reproducer=case.id, report=report)
         ran += len(cases)
-    return replace(found, detail=f"{found.detail}; {ran} of them under {' and '.join(TOOLS)}")
+    return replace(result, detail=f"{result.detail}; {ran} of them under {' and '.join(TOOLS)}")
 
 
 def _passed(verdicts: Mapping[tuple[str, str], Verdict], overload: str, case: Case) -> bool:

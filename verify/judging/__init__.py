@@ -1,1 +1,1 @@
-"""From cases to verdicts: compile, run in children, compare here, keep what was found."""
+"""Turn cases into verdicts: compile and run them in children, compare the results here, and store the verdicts."""

@@ -1,4 +1,7 @@
-"""The children of one job: each is asked one case at a time, whichever thread asks, and has a successor if it died."""
+"""Manage one job's children.
+
+Each child processes one case at a time, whichever thread sends it, and is replaced if it died.
+"""
 
 from __future__ import annotations
 
@@ -19,14 +22,19 @@ from verify.platforms import COMPILE, EXECUTE, Platform
 from verify.sandbox import wire
 from verify.sandbox.children import Child, ChildDied, Zygote
 
-HANG_UP_SECONDS = 0.1  # that the end of a job waits for an answer which nobody needs
+HANG_UP_SECONDS = 0.1  # time that close() waits for an answer that is no longer needed
 
 
 class Children:
-    """One of each mode at most, started when first needed.
+    """Children of one job, at most one for each mode, started when first needed.
 
-    log_fd: a file in which the latest child notes what it does, for the debugger. cache: where compiled kernels are
-    kept, by the sources that take part, so that a kernel file reads what no other wrote.
+    Args:
+        job: Kernel and plan.
+        platform: Platform with limits and targets.
+        zygotes: Process for each mode.
+        log_fd: File to which the latest child writes its progress, for the debugger.
+        cache: Directory for compiled kernels. It has a folder for each set of sources, so that a kernel file
+            never reads what another wrote.
     """
 
     def __init__(
@@ -42,7 +50,7 @@ class Children:
         self._closed = False
 
     def close(self) -> None:
-        """End them; a thread that waits for an answer gets none, and none is asked any more."""
+        """End all children; waiting threads get no answer, and new requests are refused."""
         self._closed = True
         for mode, turn in self._turns.items():
             while not turn.acquire(timeout=HANG_UP_SECONDS):
@@ -53,9 +61,14 @@ class Children:
             turn.release()
 
     def ask(self, mode: str, packed: Packed, request: dict[str, Any]) -> tuple[Reply, Packed | None]:
-        """A child's reply, and what the wrapper returned; None if it raised. The time begins when its turn has come.
+        """Send a request to the child for `mode`, and return its reply and the wrapper's result.
 
-        Raises ChildDied, MalformedReply, and TraceError where what it returned does not hold together.
+        The result is None if the wrapper raised. The time limit begins when the child is free.
+
+        Raises:
+            ChildDied: The child gave no answer in time, or it ended.
+            MalformedReply: The reply is invalid.
+            TraceError: The result is inconsistent.
         """
         with self._turns[mode]:
             if self._closed:
@@ -75,7 +88,7 @@ class Children:
         except TraceError:
             if mode != COMPILE:
                 raise
-            return reply, None  # no kernel ran: a size that the wrapper read back is any number
+            return reply, None  # no kernel ran, so a size that the wrapper read back may be any number
 
     def _child(self, mode: str) -> Child:
         if mode not in self._children:
@@ -106,15 +119,15 @@ class Children:
         }
 
     def _target(self) -> str:
-        """What kernels run on, so that a child which knows no device launches with the same settings."""
+        """Return the target on which kernels run, so that a child without a device uses the same settings."""
         runs = self._zygotes.get(self._platform.mode)
         return runs.device.target if runs is not None and runs.device is not None else ""
 
     def _kept(self, mode: str) -> str | None:
-        """Where a child that compiles finds what these sources compiled to; the interpreter's has no use for it."""
+        """Return the directory for compiled kernels of these sources; None for the interpreter, which needs none."""
         if self._cache is None or mode in (EXECUTE, RERUN):
             return None
         sources = hashlib.sha256("\n".join(self._job.kernels[1:]).encode()).hexdigest()
         directory = self._cache / sources
         directory.mkdir(parents=True, exist_ok=True)
-        return str(directory.absolute())  # the child works elsewhere
+        return str(directory.absolute())  # the child has another working directory

@@ -1,4 +1,4 @@
-"""What a bare file is judged on beside its first dtypes; that it is not for these may be told of it."""
+"""Judge a bare file in further dtypes; a failure there only restricts the dtypes that it is for."""
 
 from __future__ import annotations
 
@@ -10,21 +10,23 @@ from verify.cases.opinfo import kept_cases
 from verify.comparison.compare import SINGLE
 from verify.outcome import Outcome, Verdict
 
-MAX_USUAL = 4  # dimensions that no bare file may refuse
-MAX_OTHER = 3  # of each dtype beside the first of a bare file, which may raise there
+MAX_USUAL = 4  # dimensions that a bare file must support
+MAX_OTHER = 3  # cases for each further dtype, in which a bare file may raise
 OTHERS = ("float64", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool")
-_AS_SINGLE = "dtype is float32, expected float64"  # as the comparison tells of statistics kept in single precision
-_RAISES = (Outcome.COMPILE_ERROR, Outcome.RUNTIME_ERROR)  # what a bare file may do with dtypes that it does not claim
+_AS_SINGLE = "dtype is float32, expected float64"  # message of the comparison for statistics kept in single precision
+# outcomes that are allowed in dtypes that a bare file does not claim
+_RAISES = (Outcome.COMPILE_ERROR, Outcome.RUNTIME_ERROR)
 
 
 def in_other_dtypes(
     overloads: Sequence[str], chosen: Mapping[str, list[Case]], cache: Path | None
 ) -> dict[tuple[str, str], list[Case]]:
-    """Take from the chosen cases those that are `beyond`, and add OpInfo's in dtypes of which there is none yet.
+    """Move the cases that are `beyond` out of `chosen`, and add OpInfo samples in further dtypes.
 
     Args:
-        overloads: Those that the file is judged on.
-        cache: Directory of kept OpInfo samples, or None to add none.
+        overloads: Overloads that the file is judged on.
+        chosen: Cases by overload; modified in place.
+        cache: Directory with stored OpInfo samples, or None to add none.
 
     Returns:
         Cases by overload, and dtype or rank.
@@ -33,36 +35,37 @@ def in_other_dtypes(
     if cache is None:
         return taken
     known = {dtype for cases in chosen.values() for case in cases for dtype in case.dtypes}
-    found: dict[tuple[str, str], list[Case]] = {}
+    samples: dict[tuple[str, str], list[Case]] = {}
     for dtype in (d for d in OTHERS if d not in known):
         for case in kept_cases(cache, list(overloads), (dtype,), every=False):
             if case.overload in chosen and dtype in case.dtypes:
-                found.setdefault((case.overload, dtype), []).append(case)
-    for key, cases in found.items():
+                samples.setdefault((case.overload, dtype), []).append(case)
+    for key, cases in samples.items():
         taken.setdefault(key, []).extend(spread(cases, MAX_OTHER))
     return taken
 
 
 def beyond(chosen: Mapping[str, list[Case]], made: Mapping[str, list[Case]]) -> dict[tuple[str, str], list[Case]]:
-    """Take from the made cases those on which a bare file may raise, or compute in the dtype that it is given.
+    """Remove from `made` the cases on which a bare file may raise, or compute in the given dtype, and return them.
 
-    They have more dimensions than any case that was not made, or ask for a dtype that no tensor of those has.
+    These cases have more dimensions than all cases that were not generated, or they request a dtype that none of
+    those has.
     """
-    found: dict[tuple[str, str], list[Case]] = {}
+    removed: dict[tuple[str, str], list[Case]] = {}
     for overload, cases in made.items():
-        given = [case for case in chosen[overload] if not case.made]
-        most = max((len(s) for case in given for s in case.shapes), default=0)
-        known = {dtype for case in given for dtype in case.dtypes}
+        recorded = [case for case in chosen[overload] if not case.made]
+        most = max((len(s) for case in recorded for s in case.shapes), default=0)
+        known = {dtype for case in recorded for dtype in case.dtypes}
         for case in [case for case in cases if case.made]:
-            rank, others = max(map(len, case.shapes), default=0), [d for d in _named(case) if d not in known]
-            if rank > max(most, MAX_USUAL) or others:
-                found.setdefault((overload, others[0] if others else f"rank {rank}"), []).append(case)
+            rank, new_dtypes = max(map(len, case.shapes), default=0), [d for d in _named(case) if d not in known]
+            if rank > max(most, MAX_USUAL) or new_dtypes:
+                removed.setdefault((overload, new_dtypes[0] if new_dtypes else f"rank {rank}"), []).append(case)
                 cases.remove(case)
-    return found
+    return removed
 
 
 def _named(case: Case) -> list[str]:
-    """Dtypes that its arguments are."""
+    """Return the dtypes that appear as arguments."""
     return [value["dtype"] for value in case.load().tree.values() if isinstance(value, dict) and "dtype" in value]
 
 
@@ -71,20 +74,23 @@ def refused_dtypes(
     chosen: Mapping[str, list[Case]],
     verdicts: Mapping[tuple[str, str], Verdict],
 ) -> dict[str, str]:
-    """What a bare file does in dtypes in which it raises, or computes in another; cases of the rest join the chosen."""
+    """Return the dtypes in which a bare file raises or computes in another dtype, with a description.
+
+    The cases in the remaining dtypes are added to `chosen`.
+    """
     refused: dict[str, str] = {}
     for (overload, dtype), cases in others.items():
         failed = [v for c in cases if (v := verdicts.get((overload, c.id))) and _narrows(dtype, v)]
         if failed:
-            what = f"it computes in {SINGLE}" if failed[0].rule == SINGLE else failed[0].outcome
-            refused[dtype] = f"{what}, {failed[0].detail}"
+            action = f"it computes in {SINGLE}" if failed[0].rule == SINGLE else failed[0].outcome
+            refused[dtype] = f"{action}, {failed[0].detail}"
         else:
             chosen[overload] += cases
     return refused
 
 
 def _narrows(dtype: str, verdict: Verdict) -> bool:
-    """Whether a failure in a dtype that a bare file does not name is none of the file, but tells what it is not for."""
+    """Return True if a failure in a dtype that a bare file does not claim only shows that it is not for that dtype."""
     wrong = verdict.outcome is Outcome.WRONG and verdict.layer == "compare"
     single = verdict.rule == SINGLE or verdict.detail.endswith(_AS_SINGLE)
     return verdict.outcome in _RAISES or single or (wrong and dtype in OTHERS[3:])

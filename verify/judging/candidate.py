@@ -1,4 +1,4 @@
-"""Any file that holds a kernel, made ready to be judged: a kernel file, a bare wrapper, an LLM's answer."""
+"""Prepare any file with a kernel for judging: a kernel file, a bare wrapper, or a language model's answer."""
 
 from __future__ import annotations
 
@@ -15,15 +15,24 @@ from verify.contract.kernel_file import KernelFile, KernelFileError
 from verify.judging.dialect import limited, violations
 from verify.lint import Profile, Violation, lint, source_in
 
-FLOATS = ("float32", "float64", "float16", "bfloat16")  # which a bare file is tried with
+FLOATS = ("float32", "float64", "float16", "bfloat16")  # dtypes in which a bare file is tried
 _OPERATOR = re.compile(r"^#[ \t]*op:[ \t]*(\S+)", re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A kernel to be judged. overloads: those to judge it on. contract: it follows the library's contract in full.
-    profile: the dialect that it was held against. plan: how it serves an overload that it does not list, with the
-    library's `aten::copy_` where that needs it.
+    """Kernel to be judged.
+
+    Attributes:
+        name: File name.
+        source: Its text.
+        kernel: The parsed kernel file, or None if it cannot be used.
+        overloads: Overloads to judge it on.
+        contract: True if it follows the library's contract completely.
+        violations: Dialect violations.
+        profile: Dialect that it was checked against.
+        plan: How to derive an overload that the file does not list.
+        copy: The library's `aten::copy_`, if the plan needs it.
     """
 
     name: str
@@ -40,19 +49,24 @@ class Candidate:
 def read_candidate(
     text: str, path: Path, profile: Profile, operator: str | None = None, contract_profile: Profile | None = None
 ) -> Candidate:
-    """Read a file's text. operator: to judge it on, else what the file names in OVERLOADS or in a line `# op: NAME`.
+    """Read a file's text.
 
-    profile: the dialect that it is held against; contract_profile: the same if it follows the library's contract, by
-    default `profile`.
+    Args:
+        text: File text.
+        path: Path, for messages.
+        profile: Dialect to check it against.
+        operator: Operator to judge it on; by default the one in OVERLOADS or in a line `# op: NAME`.
+        contract_profile: Dialect for files that follow the library's contract; by default `profile`.
 
-    Raises UserError where nothing says which operator that is, or there is no such operator.
+    Raises:
+        UserError: The operator is not specified or does not exist.
     """
     source, violation = source_in(text, profile)
     operator = operator or next(iter(_OPERATOR.findall(source or "")), None)
     names = _names(source or "", profile)
     if operator is None and "OVERLOADS" not in names:
         broken = tuple(v for v in lint(source, profile) if v.rule == "syntax") if source is not None else ()
-        if broken:  # it may say so, and cannot be read
+        if broken:  # the file may name its operator, but it cannot be read
             return Candidate(path.name, text, None, (), False, broken, profile)
         raise UserError(f"{path}: nothing says which operator this is; name it with --op, such as --op aten::exp")
     overloads = overloads_of(operator) if operator is not None else []
@@ -61,37 +75,38 @@ def read_candidate(
         return Candidate(path.name, text, None, tuple(overloads), False, broken, profile)
     contract = {"OVERLOADS", "DTYPES"} <= names
     profile = contract_profile if contract and contract_profile is not None else profile
-    found = lint(source, profile)
+    broken_rules = lint(source, profile)
     kernel = None
     if "wrapper" in names:
         try:
             kernel = KernelFile.parse(source if contract else completed(source, overloads), path, profile.blocks)
         except KernelFileError:
-            if operator is None or not found:  # else lint tells what is wrong
+            if operator is None or not broken_rules:  # otherwise lint explains the problem
                 raise
     if operator is None and kernel is not None:
         overloads = list(kernel.overloads)
     if kernel is not None and contract:
-        found, kernel = violations(kernel, profile), limited(kernel, profile)
-    return Candidate(path.name, source, kernel, tuple(overloads), contract, tuple(found), profile)
+        broken_rules, kernel = violations(kernel, profile), limited(kernel, profile)
+    return Candidate(path.name, source, kernel, tuple(overloads), contract, tuple(broken_rules), profile)
 
 
 def _names(source: str, profile: Profile) -> set[str]:
-    """What is defined at module level; nothing of a text that is not Python, or too long to be read."""
+    """Return the names defined at module level; an empty set if the text is invalid or too long."""
     if len(source) > profile.limits["bytes"]:
         return set()
     try:
         body = syntax.parse(source).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return set()
-    found = {n.name for n in body if isinstance(n, ast.FunctionDef)}
-    return found | {t.id for n in body if isinstance(n, ast.Assign) for t in n.targets if isinstance(t, ast.Name)}
+    functions = {n.name for n in body if isinstance(n, ast.FunctionDef)}
+    return functions | {t.id for n in body if isinstance(n, ast.Assign) for t in n.targets if isinstance(t, ast.Name)}
 
 
 def completed(source: str, overloads: list[str], dtypes: tuple[str, ...] = FLOATS) -> str:
-    """A bare file with the imports and constants of the contract before it, on its own first line if that is free.
+    """Return a bare file with the imports and constants of the contract added, on its first line if that is free.
 
-    They come after `from __future__ import ...`, which nothing but a docstring may precede.
+    If the file has `from __future__ import ...`, they follow it, because only a docstring may precede that
+    import.
     """
     head = f"import math; import torch; import triton; import triton.language as tl; OVERLOADS = {tuple(overloads)!r}; "
     head += f"DTYPES = {dtypes!r}"

@@ -1,4 +1,4 @@
-"""One case of one job: what its children answered, compared with what ATen answers."""
+"""Judge one case of one job: compare the answers of its children with ATen's."""
 
 from __future__ import annotations
 
@@ -44,9 +44,12 @@ MAX_READ = 8  # numbers that a wrapper may read back in one call
 
 @dataclass(frozen=True)
 class Begun:
-    """What is known of a case before it runs. skip: why it is not run, else `expected` is what ATen answers.
+    """State of a case before it runs.
 
-    compiled: the reply of the child that compiles, and what the wrapper returned there; or how that ended.
+    Attributes:
+        skip: Reason to skip the case; empty if it runs.
+        expected: ATen's answer, if the case runs.
+        compiled: Reply from the compiling child and the wrapper's result there, or the error that ended it.
     """
 
     skip: str = ""
@@ -56,11 +59,13 @@ class Begun:
 
 @dataclass(frozen=True)
 class JudgedCase:
-    """The verdict on one case.
+    """Verdict on one case.
 
     Attributes:
-        lasts: The verdict says something of the kernel for good: not of a busy machine, or of what was not run.
-        answered: What is right and what came back, if anything did.
+        verdict: The verdict.
+        lasts: True if the verdict is a permanent fact about the kernel. It is False if a busy machine may be the
+            cause, or if the case was not run.
+        answered: ATen's answer and the kernel's, if there was one.
     """
 
     verdict: Verdict
@@ -69,22 +74,22 @@ class JudgedCase:
 
 
 class CaseRun:
-    """Judges one case with the children of its job."""
+    """Judge for one case, which uses the children of its job."""
 
     def __init__(self, job: Job, platform: Platform, children: Children, case: Case) -> None:
         self._job, self._platform, self._children, self._case = job, platform, children, case
         self._mode = platform.mode
         self._pairs = pairs_of(job, case)
-        self._chance = False  # a failure may be of a busy machine
+        self._chance = False  # True if a failure may be due to a busy machine
         self._accuracy = self._variants = self._reached = ""
-        self._printed = ""  # with a headline
-        self._any_stays = False  # which of several values for one place
-        self._asked = Packed({})  # the arguments that a child was given last
+        self._printed = ""  # output of the wrapper, with a headline
+        self._any_stays = False  # True if any of several values stored to one place may remain
+        self._asked = Packed({})  # arguments of the latest request
         self._answered: tuple[Expected, Packed] | None = None
 
     def judge(self, begun: Begun) -> JudgedCase:
-        """Execute and compare. Raises TraceError on a damaged trace."""
-        verdict = self._judge(begun)
+        """Execute and compare; raise TraceError for a damaged trace."""
+        verdict = self._judge(begun)  # children share a disk
         full = os.strerror(errno.ENOSPC) in verdict.report  # children share a disk
         lasts = verdict.outcome is not Outcome.SKIPPED and not self._chance and not full
         return JudgedCase(verdict, lasts, self._answered)
@@ -117,7 +122,7 @@ class CaseRun:
         return _described(_verdict(case, problem, arguments), case, expected.before)
 
     def _judge_refused(self, case: Case) -> Verdict:
-        """A call that ATen refuses: what is answered is not looked at, but memory that is none of the call's."""
+        """Judge a call that ATen refuses: its answer is ignored, but it must not access memory outside the call."""
         before = self._asked = case.load()
         missing = unlisted(self._job.kernel, before)
         no_pass = skipped(case, missing or f"ATen refuses it: {case.refused}")
@@ -131,12 +136,21 @@ class CaseRun:
         problem = self._first(*(p for p in side_effects(executed) if p.layer == "access"))
         if problem is None:
             return no_pass
-        why = f"a call that ATen refuses ({case.refused}):"
-        told = replace(problem, detail=f"{why} {problem.detail}", report=f"{why}\n{problem.report or problem.detail}")
-        return _described(_verdict(case, told, inputs_report(before)), case, before)
+        prefix = f"a call that ATen refuses ({case.refused}):"
+        explained = replace(
+            problem, detail=f"{prefix} {problem.detail}", report=f"{prefix}\n{problem.report or problem.detail}"
+        )
+        return _described(_verdict(case, explained, inputs_report(before)), case, before)
 
     def _problem(self, begun: Begun, expected: Expected, case: Case) -> Problem | None:
-        """What is wrong with the kernel on this case, or None. Raises Ended, ChildDied, MalformedReply, TraceError."""
+        """Return the kernel's problem on this case, or None.
+
+        Raises:
+            Ended: A problem was found in a nested step.
+            ChildDied: The child gave no answer in time, or it ended.
+            MalformedReply: The reply is invalid.
+            TraceError: The result is inconsistent.
+        """
         assert begun.compiled is not None
         if isinstance(begun.compiled, Exception):
             raise begun.compiled
@@ -183,11 +197,14 @@ class CaseRun:
         return repeats.special(expected, executed.configurations)
 
     def _first(self, *problems: Problem | None) -> Problem | None:
-        """The first problem of a layer that is asked."""
+        """Return the first problem in a layer that is switched on."""
         return next((p for p in problems if p is not None and p.layer not in self._job.off), None)
 
     def _compiled(self, expected: Expected, compiled: Reply, ghost: Packed | None) -> tuple[Reply, Problem | None]:
-        """What was wrong where it was compiled; what the wrapper returned although no kernel ran must not be right."""
+        """Return the problems found by compilation.
+
+        The wrapper's result must not be right already, since no kernel ran.
+        """
         self._variants = ",".join(compiled.variants)
         refused = elsewhere = None
         if compiled.refused:
@@ -198,12 +215,12 @@ class CaseRun:
         return compiled, self._first(refused, self._conduct(compiled), elsewhere)
 
     def _conduct(self, reply: Reply) -> Problem | None:
-        """What the wrapper and the launches asked of ATen, against what they may."""
-        called = [name for name in dict.fromkeys(reply.operators) if name not in self._job.allowed]
-        if called:
+        """Return a problem if the wrapper or a launch called ATen operators that are not allowed."""
+        forbidden = [name for name in dict.fromkeys(reply.operators) if name not in self._job.allowed]
+        if forbidden:
             served = "".join(f", {overload}" for overload, _ in self._job.kernel.callees)
-            may = "allocation and views" + (", fills and copies of whole tensors" if self._job.allowed else "")
-            text = f"the wrapper called {', '.join(called)}; only {may}{served} are allowed"
+            allowed = "allocation and views" + (", fills and copies of whole tensors" if self._job.allowed else "")
+            text = f"the wrapper called {', '.join(forbidden)}; only {allowed}{served} are allowed"
             return Problem(Outcome.CHEAT, "dispatch", text, rule="wrapper")
         if reply.launch_operators:
             names = ", ".join(dict.fromkeys(reply.launch_operators))
@@ -214,20 +231,20 @@ class CaseRun:
         return None
 
     def _launches(self, compiled: Reply, executed: Reply, expected: Expected) -> list[Problem]:
-        found = []
+        problems = []
         uncompiled = sorted(set(executed.kernels) - set(compiled.kernels))
         if uncompiled:
-            why = f" ({first_line(compiled.text)})" if compiled.text else ""
-            text = f"{', '.join(uncompiled)} was not reached when kernels only compile{why}"
-            found.append(Problem(Outcome.COMPILE_ERROR, "compile", text))
+            reason = f" ({first_line(compiled.text)})" if compiled.text else ""
+            text = f"{', '.join(uncompiled)} was not reached when kernels only compile{reason}"
+            problems.append(Problem(Outcome.COMPILE_ERROR, "compile", text))
         elif (compiled.status, compiled.digest) != (executed.status, executed.digest) and not compiled.refused:
-            found.append(launched_otherwise(compiled, executed))
+            problems.append(launched_otherwise(compiled, executed))
         if not executed.kernels and telling(self._job.plan.overload, expected):
-            found.append(Problem(Outcome.CHEAT, "launch", "no kernel was launched"))
-        return found
+            problems.append(Problem(Outcome.CHEAT, "launch", "no kernel was launched"))
+        return problems
 
     def _rerun(self, expected: Expected, executed: Reply) -> Problem | None:
-        """What is wrong with the launches of a call that has been answered."""
+        """Return a problem if the launches alone do not produce the answer."""
 
         def told(packed: Packed, request: dict[str, Any]) -> tuple[Reply, Packed | None]:
             return self._ask(COMPILE, packed, self._configured(0, scalars=list(executed.scalars), **request))
@@ -238,7 +255,7 @@ class CaseRun:
         return self._first(*rerun(self._job, self._platform, expected, told, alone, self._conduct))
 
     def _drawn(self, expected: Expected, got: Packed, draws: int) -> Problem | None:
-        """What is wrong with the draws of an answer in which nothing else is. Raises Ended."""
+        """Return a problem in the draws of an otherwise correct answer; raise Ended for any other problem."""
 
         def ask(philox: Philox, order: int) -> Packed:
             request = {"seed": order, "philox": philox}
@@ -248,16 +265,16 @@ class CaseRun:
                 raise Ended(Problem(Outcome.WRONG, "compare", mismatch.detail, mismatch.report))
             return answer
 
-        found = examine(expected, got, self._pairs, ask, draws)
-        if found is None:
+        anomaly = examine(expected, got, self._pairs, ask, draws)
+        if anomaly is None:
             return None
-        return Problem(Outcome.WRONG, "draws", found.detail, f"{found.detail}\n{found.advice}", found.rule)
+        return Problem(Outcome.WRONG, "draws", anomaly.detail, f"{anomaly.detail}\n{anomaly.advice}", anomaly.rule)
 
     def _configured(self, number: int, **request: Any) -> dict[str, Any]:
         return configured(self._case.id, number, **request)
 
     def _once_more(self, packed: Packed, request: dict[str, Any], how: str, rule: tuple[str, str]) -> Packed:
-        """The answer to another request. Raises Ended with what is wrong; with `rule`, of a layer, if it fails."""
+        """Return the answer to another request; raise Ended with the problem, or with `rule` of a layer if it fails."""
         executed, answer = self._ask(self._mode, packed, request)
         problem = self._first(self._conduct(executed), *side_effects(executed, self._any_stays))
         if problem is None and answer is not None:
@@ -267,7 +284,7 @@ class CaseRun:
         raise Ended(problem or Problem(Outcome.WRONG, rule[0], text, report, rule[1]))
 
     def _ask(self, mode: str, packed: Packed, request: dict[str, Any]) -> tuple[Reply, Packed | None]:
-        """As Children.ask, for the case that is judged."""
+        """Send a request for the judged case, as Children.ask does."""
         self._asked = packed
         reply, answer = self._children.ask(mode, packed, drawing(self._job, request, self._pairs[0]))
         if reply.printed and mode != COMPILE:
@@ -277,23 +294,23 @@ class CaseRun:
 
 
 def pairs_of(job: Job, case: Case) -> Pairs:
-    """Return the keys and counters of a case, for a kernel that draws."""
+    """Return the keys and counters for a case, for a kernel that draws."""
     return Pairs(job.kernel.key, case.id)
 
 
 def drawing(job: Job, request: dict[str, Any], philox: Philox) -> dict[str, Any]:
-    """Return a request with the key and counter, if the kernel draws."""
+    """Return the request, with key and counter added if the kernel draws."""
     return {"philox": philox, **request} if job.kernel.draws else request
 
 
 def _check_lost(reply: Reply) -> None:
-    """Raises ChildDied after an error that the child did not outlive."""
+    """Raise ChildDied if an error has made the child unusable."""
     if reply.lost:
         raise ChildDied(first_line(reply.text), keep=True)
 
 
 def skipped(case: Case, why: str) -> Verdict:
-    """The verdict on a case that is not run."""
+    """Return the verdict for a case that is skipped."""
     verdict = Verdict(case.id, Outcome.SKIPPED, why)
     try:
         return _described(verdict, case, case.load())
@@ -302,7 +319,7 @@ def skipped(case: Case, why: str) -> Verdict:
 
 
 def _described(verdict: Verdict, case: Case, packed: Packed) -> Verdict:
-    """The verdict with what it says of its case."""
+    """Return the verdict with dtypes, signature and kind of its case."""
     named = [*_floating_dtypes(packed), *([SPARSE] if holds_sparse(packed.tree) else [])]
     call = {} if unsupported(packed.tree) else bind(resolve(case.overload), (), unpack(packed))
     return replace(verdict, dtypes=",".join(named), signature=case.independence, kind=kind_of(call))
@@ -314,12 +331,13 @@ def _verdict(case: Case, problem: Problem, arguments: str) -> Verdict:
 
 
 def unlisted(kernel: KernelFile, packed: Packed) -> str:
-    """Which dtypes of tensors, complex numbers or layout of the case the kernel does not claim to serve; empty if none.
+    """Return a message with the dtypes or layouts of the case that the kernel does not list, or ''.
 
-    A real dtype that an argument names does not excuse a kernel: it may not overlook the argument.
+    Complex numbers count as a dtype. A real dtype that only appears as an argument does not excuse the kernel,
+    because it must not overlook the argument.
     """
-    own = {ref.dtype for ref in packed.tensors}
-    named = [dtype for dtype in _floating_dtypes(packed) if dtype in own or "complex" in dtype]
+    tensor_dtypes = {ref.dtype for ref in packed.tensors}
+    named = [dtype for dtype in _floating_dtypes(packed) if dtype in tensor_dtypes or "complex" in dtype]
     missing = [dtype for dtype in named if dtype not in kernel.listed]
     if missing:
         return f"the kernel's DTYPES do not list {', '.join(missing)}"
@@ -328,7 +346,7 @@ def unlisted(kernel: KernelFile, packed: Packed) -> str:
 
 
 def _floating_dtypes(packed: Packed) -> list[str]:
-    """Of the case's tensors, and of its arguments that are dtypes; complex, where one is a complex number."""
+    """Return the floating and complex dtypes among tensors and dtype arguments, and `complex` for a complex number."""
     values = [value for value in packed.tree.values() if isinstance(value, dict)]
     named = {value["dtype"] for value in values if "dtype" in value} | {ref.dtype for ref in packed.tensors}
     named |= {"complex" for value in values if "complex" in value}

@@ -1,7 +1,8 @@
-"""Whether a kernel file is of a platform's dialect. Every command asks this module, so all give one reason.
+"""Check if a kernel file conforms to a platform's dialect; every command uses this module for the same reasons.
 
-A file outside of the dialect is a COMPILE_ERROR. It is a CHEAT only if the toolkit's own dialect forbids, too, what
-could pass a test without computing: an honest kernel that a chip has no room for does not cheat.
+A file outside the dialect is a COMPILE_ERROR. It is a CHEAT only if the toolkit's own dialect also forbids the
+construct, because it could pass a test without computing. An honest kernel that uses features a chip does not
+support does not cheat.
 """
 
 from __future__ import annotations
@@ -21,38 +22,39 @@ from verify.platforms import Platform
 
 
 def violations(kernel: KernelFile, profile: Profile) -> list[Violation]:
-    """Return what in a kernel file is not of a dialect; dtypes that the dialect has no room for are not."""
+    """Return the dialect violations in a kernel file; unsupported dtypes are not violations."""
     known = dict.fromkeys((*profile.dtypes, *load_profile(DEFAULT).dtypes))
     return lint(kernel.source, replace(profile, dtypes=tuple(known)))
 
 
 def limited(kernel: KernelFile, profile: Profile) -> KernelFile:
-    """Return the kernel file without the dtypes that a dialect has no room for."""
+    """Return the kernel file without the dtypes that a dialect does not support."""
     dtypes = tuple(dtype for dtype in kernel.dtypes if dtype in profile.dtypes)
     return kernel if dtypes == kernel.dtypes else replace(kernel, dtypes=dtypes)
 
 
 def judged(broken: Sequence[Violation], source: str, profile: Profile) -> tuple[Outcome, Violation]:
-    """Return the outcome of a text with violations, and the gravest of them.
+    """Return the outcome for a text with violations, and its gravest violation.
 
-    The toolkit's own dialect knows the library's blocks alone, which are the last of a profile's and of a kernel's.
+    The toolkit's own dialect knows only the library's blocks, which are the last entry of a profile's and a
+    kernel's blocks.
     """
     first, cheats = gravest(broken)
-    own = ANY_FILE if profile.bare else DEFAULT
-    if cheats and profile.name != own:
-        allowed = load_profile(own).with_calls(profile.calls).with_blocks(*profile.blocks[-1:])
+    base_dialect = ANY_FILE if profile.bare else DEFAULT
+    if cheats and profile.name != base_dialect:
+        allowed = load_profile(base_dialect).with_calls(profile.calls).with_blocks(*profile.blocks[-1:])
         cheats = any(could_cheat(violation) for violation in lint(source, allowed))
     return (Outcome.CHEAT if cheats else Outcome.COMPILE_ERROR), first
 
 
 def first_outside(kernel: KernelFile, platform: Platform) -> Violation | None:
-    """Return the gravest violation of a kernel file on a platform; None if it is of the dialect."""
+    """Return the gravest violation in a kernel file on a platform, or None if it conforms to the dialect."""
     broken = _broken(kernel, platform.lint, platform.sha256)
     return broken[1] if broken is not None else None
 
 
 def refusal(job: Job, platform: Platform) -> Verdict | None:
-    """Return the verdict on every case of a job if a file that takes part is not of the platform's dialect."""
+    """Return the verdict for every case of a job if one of its files does not conform to the dialect, else None."""
     if job.dialect in (None, platform.lint) or "lint" in job.off:
         return None
     copies = (job.copy,) if job.copy is not None else ()
@@ -67,7 +69,7 @@ def refusal(job: Job, platform: Platform) -> Verdict | None:
 
 @lru_cache(maxsize=4096)
 def _broken(kernel: KernelFile, dialect: str, state: str) -> tuple[Outcome, Violation] | None:
-    """state: digest of the platform's file, which may state the dialect."""
+    """Return the outcome and the gravest violation; `state` is the digest of the platform's file, for the cache."""
     profile = load_profile(dialect).with_calls(overload for overload, _ in kernel.callees)
     broken = violations(kernel, profile)
     return judged(broken, link(kernel.written, now=kernel.blocks[-1:]), profile) if broken else None

@@ -1,4 +1,4 @@
-"""What is to be judged: cases of one overload for one kernel."""
+"""Describe a unit of work for the judge: cases that test one kernel on one overload."""
 
 from __future__ import annotations
 
@@ -14,25 +14,28 @@ from verify.contract.derive import Plan
 from verify.contract.kernel_file import KernelFile
 from verify.judging.verdicts import Conditions
 
-RUN = "run"  # the layer without which cases are only compiled
-REPEATS = 3  # cases of an overload that are run again, by whoever says that it passed
-MAX_REPEATED = 12_000  # elements of a case that is run four times
+RUN = "run"  # layer without which cases are only compiled
+REPEATS = 3  # cases of an overload that are repeated before it counts as passed
+MAX_REPEATED = 12_000  # elements in a case that is run four times
 
 
 @dataclass(frozen=True)
 class Job:
-    """Cases of one overload for one kernel.
+    """Cases that test one kernel on one overload.
 
     Attributes:
-        copy: The library's `aten::copy_`, where the plan may need it.
-        allowed: What the wrapper may ask of ATen besides memory and views.
-        strict: Results need the strides that ATen gives.
-        repeats: Number of cases that are run again, in other orders and with other contents.
-        off: Layers that are not asked.
-        dialect: The dialect that the files are known to be of, "" for none: another platform's is asked first
-            (verify/judging/dialect.py). None if the dialect was asked before.
-        first: The cases after one that fails are not run.
-        needed: Is asked of the id of each case whether it is still to be judged.
+        plan: How the overload is derived from the kernel.
+        kernel: The kernel file.
+        cases: Cases to judge.
+        copy: The library's `aten::copy_`, if the plan may need it.
+        allowed: ATen operators that the wrapper may call besides memory and views.
+        strict: Results need ATen's strides.
+        repeats: How many cases to repeat, in other orders and with other contents.
+        off: Layers that are switched off.
+        first: Stop at the first failed case.
+        dialect: Dialect that the files are known to conform to, "" for none. Another platform's dialect is
+            checked first (verify/judging/dialect.py). None if the dialect was checked before.
+        needed: Function that is called with each case's id and returns False if it need not be judged any more.
     """
 
     plan: Plan
@@ -48,13 +51,16 @@ class Job:
     needed: Callable[[Job, str], bool] | None = None
 
     def conditions(self, case: str, sandbox: str) -> Conditions:
-        """Return what else the verdict on a case depends on."""
+        """Return the further conditions that the verdict on a case depends on."""
         return Conditions(self.strict, self.allowed, self.off, case in self.repeated, sandbox)
 
     @cached_property
     def repeated(self) -> frozenset[str]:
-        """Ids of the cases that are run again, whichever of them was judged before: the first that has elements, and
-        the longest and largest ones that a child is quickly done with, since these have several programs."""
+        """Ids for the cases to repeat; earlier verdicts have no influence.
+
+        These are the first case that has elements, and then the longest and largest ones that are still quick,
+        because they have several program instances.
+        """
         if not self.repeats:
             return frozenset()
         sizes = {case.id: _sizes(case) for case in self.cases}
@@ -66,30 +72,36 @@ class Job:
 
     @property
     def kernels(self) -> tuple[str, ...]:
-        """What takes part: the base overload, the sha256 of each kernel file, and of each that is reached by calls,
-        with the overload that it answers."""
+        """Identity of everything that takes part.
+
+        The tuple has the base overload, the key of each kernel file, and the key of each file that is reached by
+        calls, together with the overload that it answers.
+        """
         files = (self.kernel, *((self.copy,) if self.copy else ()))
         answers = {f"{o}={k.key}" for file in (*files, *self.reached) for o, k in file.callees}
         return (self.plan.base, *(k.key for k in files), *sorted(answers))
 
     @property
     def files(self) -> dict[str, dict[str, Any]]:
-        """What a child loads: `sources`, the text of each file by its role, and `calls`, by which roles what a file
-        calls is answered."""
-        found = {"kernel": self.kernel} | ({"copy": self.copy} if self.copy is not None else {})
-        found |= {f"callee{i}": k for i, k in enumerate(self.reached)}
-        roles = {k: role for role, k in found.items()}
+        """Files that a child loads.
+
+        `sources` has the text of each file by role, and `calls` has, for each file, the roles that answer its
+        calls.
+        """
+        kernel_files = {"kernel": self.kernel} | ({"copy": self.copy} if self.copy is not None else {})
+        kernel_files |= {f"callee{i}": k for i, k in enumerate(self.reached)}
+        roles = {k: role for role, k in kernel_files.items()}
         return {
-            "sources": {role: k.source for role, k in found.items()},
-            "calls": {role: {o: roles[callee] for o, callee in k.callees} for role, k in found.items()},
+            "sources": {role: k.source for role, k in kernel_files.items()},
+            "calls": {role: {o: roles[callee] for o, callee in k.callees} for role, k in kernel_files.items()},
         }
 
     @property
     def reached(self) -> tuple[KernelFile, ...]:
-        """The kernel files that the kernel and the copy call, and that these call, each once."""
+        """Kernel files that the kernel and the copy call, directly or indirectly, each once."""
         return tuple(dict.fromkeys((*self.kernel.reached, *(self.copy.reached if self.copy else ()))))
 
 
 def _sizes(case: Case) -> tuple[int, int]:
-    """Elements of all tensors of a case, and the largest size of a dimension."""
+    """Return the element count over all tensors, and the largest dimension size."""
     return sum(map(math.prod, case.shapes)), max((n for shape in case.shapes for n in shape), default=1)

@@ -1,4 +1,4 @@
-"""One job's cases, one after the other: compile, run without kernels, run, compare, run again."""
+"""Run one job's cases in sequence: compile, run without kernels, run, compare, and repeat."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from verify.sandbox.children import ChildDied, Zygote
 
 
 class Run:
-    """The children of one job. log_fd, cache: as of Children.
+    """Children of one job; `log_fd` and `cache` are those of Children.
 
-    `begin` has what comes before a case runs done by a second thread while the case before it runs. Nothing is judged
-    there, and no child is ever sent a case before it has answered the last one.
+    `begin` prepares a case in a second thread while the previous case runs. Nothing is judged there, and no child
+    receives a case before it has answered the previous one.
     """
 
     def __init__(
@@ -53,17 +53,17 @@ class Run:
         self._ahead.shutdown(cancel_futures=True)
 
     def begin(self, case: Case) -> None:
-        """Have the reference of a case that will be judged computed, and what it launches compiled, meanwhile."""
+        """Compute the reference of a case, and compile its launches, in the background."""
         if case.id not in self._begun:
             self._begun[case.id] = self._ahead.submit(self._begin, case)
 
     def judge(self, case: Case) -> JudgedCase:
-        """One case: reference, compile, execute, compare. Raises TraceError on a damaged trace."""
+        """Judge one case: reference, compile, execute, compare; raise TraceError for a damaged trace."""
         begun = self._begun.pop(case.id).result() if case.id in self._begun else self._begin(case)
         return CaseRun(self._job, self._platform, self._children, case).judge(begun)
 
     def _begin(self, case: Case) -> Begun:
-        """Raises TraceError on a damaged trace."""
+        """Prepare a case; raise TraceError for a damaged trace."""
         if kind(case.overload) == "random" and not judged_by(case.overload):
             return Begun("it draws random numbers, and there is no law to judge them by")
         if case.refused:

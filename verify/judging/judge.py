@@ -1,4 +1,4 @@
-"""Judge kernels: compile and run every case in children, compare here, keep the verdicts."""
+"""Judge kernels: compile and run every case in children, compare the results here, and store the verdicts."""
 
 from __future__ import annotations
 
@@ -38,64 +38,70 @@ __all__ = ["Job", "Judge", "JudgeClosed"]
 T = TypeVar("T")
 R = TypeVar("R")
 
-WORTH_HELP = 8  # cases of a job that nobody has begun, for which another worker starts children
-MAX_SECONDS = 3600.0  # of all cases of a job, after which it has failed by that alone
-AHEAD = 2  # cases that are begun while one is judged
-MAX_DEATHS = 2  # crashes and timeouts of one job after which its other cases are skipped
+WORTH_HELP = 8  # minimum pending cases of a job for which another worker starts children
+MAX_SECONDS = 3600.0  # time limit for all cases of a job; the job fails if it is exceeded
+AHEAD = 2  # cases that are prepared while one is judged
+MAX_DEATHS = 2  # crashes and timeouts of a job, after which its other cases are skipped
 
 
 class JudgeClosed(Exception):
-    """The judge was closed, by Ctrl-C for one, while a job was still at work."""
+    """Error raised if the judge was closed, for example by Ctrl-C, while a job was running."""
 
 
 class _Work:
-    """What is left to do of one job, for the worker that began it and those that help.
+    """Pending cases of one job, for the worker that began it and those that help.
 
-    end: the place of its last case: of one that failed, if that ends the job. deaths: of its children. seconds: that
-    its cases have taken.
+    Attributes:
+        job: The job.
+        end: Last case that counts, by index; lower after a failure that ends the job.
+        deaths: How many children died.
+        seconds: Time that its cases have taken.
     """
 
     def __init__(self, job: Job) -> None:
         self.job, self.end, self.deaths, self.seconds = job, len(job.cases) - 1, 0, 0.0
         self._lock = threading.Lock()
-        self._left = defaultdict[frozenset[str], deque[int]](deque)  # places of cases by their dtypes
+        self._left = defaultdict[frozenset[str], deque[int]](deque)  # indices of pending cases by their dtypes
         for at, case in enumerate(job.cases):
             self._left[frozenset(case.dtypes)].append(at)
 
     @property
     def left(self) -> int:
-        """How many cases nobody has begun."""
+        """How many cases no worker has begun."""
         with self._lock:
             return sum(map(len, self._left.values()))
 
     def places(self, helping: bool) -> Iterator[int]:
-        """Of cases that nobody has begun: the first, or for one who helps those of a dtype that is far from being
-        reached, so that the two do not compile the same."""
-        own: frozenset[str] | None = None
+        """Yield the indices of cases that no worker has begun.
+
+        The first worker gets the first case. A helping worker gets cases in the dtypes that will be reached last,
+        so that the two do not compile the same kernels.
+        """
+        dtypes_taken: frozenset[str] | None = None
         while True:
             with self._lock:
                 if not self._left:
                     return
                 first = min(self._left, key=lambda dtypes: self._left[dtypes][0])
-                if not helping or own is None or own not in self._left:
-                    far = max(self._left, key=lambda dtypes: (dtypes != first, len(self._left[dtypes])))
-                    own = far if helping else first
-                at = self._left[own].popleft()
-                if not self._left[own]:
-                    del self._left[own]
+                if not helping or dtypes_taken is None or dtypes_taken not in self._left:
+                    distant = max(self._left, key=lambda dtypes: (dtypes != first, len(self._left[dtypes])))
+                    dtypes_taken = distant if helping else first
+                at = self._left[dtypes_taken].popleft()
+                if not self._left[dtypes_taken]:
+                    del self._left[dtypes_taken]
             if at <= self.end:
                 yield at
 
     def ended(self, at: int) -> None:
-        """No case after the one of this place counts."""
+        """Discard all cases after this index."""
         with self._lock:
             self.end = min(self.end, at)
 
 
 class Judge:
-    """A context manager that holds the children, for any number of threads.
+    """Context manager that owns the children, for any number of threads.
 
-    `workers` jobs are judged at once (default: the cores, at most 16).
+    It judges up to `workers` jobs at once; the default is the number of cores, at most 16.
     """
 
     def __init__(
@@ -106,21 +112,30 @@ class Judge:
         sandbox: str = "full",
         cache: Path | None = None,
     ) -> None:
-        """sandbox: full or none. cache: a directory that keeps compiled kernels for later processes, too.
+        """Prepare a judge.
 
-        Raises UserError where full confinement cannot be had, or the platform's device.
+        Args:
+            platform: Platform to judge on.
+            store: Store for verdicts.
+            workers: How many jobs are judged at once.
+            sandbox: `full` or `none`.
+            cache: Directory that keeps compiled kernels for later processes.
+
+        Raises:
+            UserError: Full confinement, or the platform's device, is not available.
         """
         self.platform = platform
-        self._profile = load_profile(platform.lint) if platform.lint != DEFAULT else None  # of a dialect of its own
+        # None for the default dialect
+        self._profile = load_profile(platform.lint) if platform.lint != DEFAULT else None
         self.sandbox = level(sandbox)
         self.confinement = sandbox
-        self._devices: Iterator[Device | None] | None = None  # taken in turn
+        self._devices: Iterator[Device | None] | None = None  # devices take turns
         self._cache = cache
         self._store = store
         self._workers = workers or min(16, os.cpu_count() or 1)
         self._idle: queue.SimpleQueue[dict[str, Zygote]] = queue.SimpleQueue()
         self._started: list[Zygote] = []
-        self._permits = threading.BoundedSemaphore(self._workers)  # whichever thread asks
+        self._permits = threading.BoundedSemaphore(self._workers)  # shared by all threads
         self._lock = threading.Lock()
         self._closed = False
 
@@ -131,7 +146,7 @@ class Judge:
         self.close()
 
     def close(self) -> None:
-        """End every child; a worker that is waiting for one gives up."""
+        """End every child; a worker that waits for one gives up."""
         with self._lock:
             self._closed = True
             for zygote in self._started:
@@ -140,7 +155,10 @@ class Judge:
     def judge(
         self, jobs: Iterable[Job], on_verdict: Callable[[Job, Verdict], None] = lambda job, verdict: None
     ) -> dict[tuple[str, str], Verdict]:
-        """Verdicts by (overload, case id). `on_verdict` is called as each arrives, from the worker's thread."""
+        """Judge the jobs and return verdicts by (overload, case id).
+
+        `on_verdict` is called for each verdict, in the thread of the worker.
+        """
         verdicts: dict[tuple[str, str], Verdict] = {}
 
         works = [_Work(self._limited(job)) for job in jobs]
@@ -163,17 +181,17 @@ class Judge:
         return verdicts
 
     def each(self, work: Callable[[T], R], items: Iterable[T]) -> list[R]:
-        """What `work` returns of each item, as many at once as there are workers; if one raises the judge is closed."""
+        """Apply `work` to the items in parallel and return the results; if one call raises, the judge is closed."""
         futures: list[Future[R]] = []
         try:
             with ThreadPoolExecutor(self._workers) as pool, ExitStack() as failed:
-                failed.callback(self.close)  # so that no worker goes on waiting for its child
+                failed.callback(self.close)  # so that no worker continues to wait for its child
                 failed.callback(pool.shutdown, wait=False, cancel_futures=True)
                 futures += [pool.submit(work, item) for item in items]
                 for future in as_completed(futures):
                     future.result()
                 failed.pop_all()
-        except JudgeClosed:  # since another worker met what is to be told
+        except JudgeClosed:  # another worker raised the error that explains this one
             for future in futures:
                 error = None if future.cancelled() else future.exception()
                 if error is not None and not isinstance(error, JudgeClosed):
@@ -182,28 +200,28 @@ class Judge:
         return [future.result() for future in futures]
 
     def warm(self, off: Collection[str] = ()) -> None:
-        """Have the children of one job ready, which the first case would wait for that no kept verdict answers."""
+        """Start the children for one job now, so that the first case without a stored verdict does not wait."""
         with self._borrowed(off):
             pass
 
     def standings(self, kernels: tuple[str, ...] = ()) -> Standings:
-        """What is known of every kernel, or of these, on this platform, as everybody is told it."""
+        """Return the stored results for all kernels, or for these, on this platform."""
         return self._store.standings(self.platform, kernels)
 
     def accuracies(self) -> dict[tuple[tuple[str, ...], str], float]:
-        """Of kernels on overloads, as of standings, the largest error of a case that passed, in units of ATen's own."""
+        """Return the largest error in a passed case by kernels and overload, relative to ATen's own error."""
         return self._store.accuracies(self.platform)
 
     def _limited(self, job: Job) -> Job:
-        """Return the job with the dtypes alone that the platform has room for."""
+        """Return the job with only the dtypes that the platform supports."""
         return replace(job, kernel=limited(job.kernel, self._profile)) if self._profile is not None else job
 
     def keep_whole(self, kernel: KernelFile, detail: str) -> None:
-        """Keep that a kernel file passed a trial in which nothing was left out."""
+        """Record that a kernel file passed a complete trial."""
         self._store.put_whole(kernel.key, kernel.overloads[0], self.platform, self.sandbox, detail)
 
     def _to_help(self, works: Sequence[_Work]) -> _Work | None:
-        """The job with most left to do, if children of one's own are worth starting for it and there may be more."""
+        """Return the job with most pending cases if it is worth starting more children for it, else None."""
         work = max(works, key=lambda work: work.left, default=None)
         if work is None or work.left < WORTH_HELP or not self._permits.acquire(blocking=False):
             return None
@@ -211,21 +229,20 @@ class Judge:
         return work
 
     def _judge_work(self, work: _Work, helping: bool) -> Iterator[Verdict]:
-        """A verdict of each case in turn; those that are kept are not judged again. While one is judged, the next ones
-        are begun."""
+        """Yield a verdict for each case in turn, stored or new; the next cases are prepared meanwhile."""
         outside = refusal(work.job, self.platform)
         if outside is not None:
             yield from (replace(outside, case=work.job.cases[at].id) for at in work.places(helping))
             return
         job, run, waiting = work.job, None, deque[tuple[int, Verdict | None]]()
-        asked = self._asked(work, helping)
+        pending = self._asked(work, helping)
         with ExitStack() as stack:
             while True:
-                waiting.extend(itertools.islice(asked, 1 + AHEAD - len(waiting)))
+                waiting.extend(itertools.islice(pending, 1 + AHEAD - len(waiting)))
                 if not waiting:
                     return
-                for at, kept in waiting if work.deaths < MAX_DEATHS else ():
-                    if kept is None and at <= work.end:
+                for at, stored in waiting if work.deaths < MAX_DEATHS else ():
+                    if stored is None and at <= work.end:
                         run = run or stack.enter_context(self.running(job))
                         run.begin(job.cases[at])
                 at, verdict = waiting.popleft()
@@ -235,8 +252,8 @@ class Judge:
                 if verdict is None and work.deaths >= MAX_DEATHS:
                     verdict = skipped(case, f"not run: {work.deaths} earlier cases crashed or hung")
                 elif verdict is None and work.seconds > MAX_SECONDS:
-                    what = f"the cases before took over {MAX_SECONDS / 60:.0f} minutes"
-                    verdict = Verdict(case.id, Outcome.TIMEOUT, what, layer="time")
+                    message = f"the cases before took over {MAX_SECONDS / 60:.0f} minutes"
+                    verdict = Verdict(case.id, Outcome.TIMEOUT, message, layer="time")
                 elif verdict is None:
                     assert run is not None
                     started = time.monotonic()
@@ -248,7 +265,7 @@ class Judge:
                     work.ended(at)
 
     def _asked(self, work: _Work, helping: bool) -> Iterator[tuple[int, Verdict | None]]:
-        """Places of cases whose verdict is asked for, with the verdict where it is kept."""
+        """Yield the indices of cases that still need a verdict, each with its stored verdict if there is one."""
         for at in work.places(helping):
             case = work.job.cases[at]
             if work.job.needed is None or work.job.needed(work.job, case.id):
@@ -256,7 +273,7 @@ class Judge:
 
     @contextmanager
     def running(self, job: Job) -> Iterator[Run]:
-        """What judges the cases of one job, with its children. Raises JudgeClosed if they were taken away meanwhile."""
+        """Provide the runner for one job, with its children; raise JudgeClosed if they were ended meanwhile."""
         try:
             with self._borrowed(job.off) as zygotes, Run(job, self.platform, zygotes, cache=self._cache) as run:
                 yield run
@@ -269,7 +286,7 @@ class Judge:
         started = time.monotonic()
         judged: JudgedCase = run.judge(case)
         verdict = replace(judged.verdict, sandbox=self.sandbox)
-        if self._closed:  # what was killed with its children is no verdict
+        if self._closed:  # children were killed, so this is no verdict
             raise JudgeClosed("the judge was closed while a case was judged")
         if judged.lasts:
             self._store.put(self._identity(job, case), verdict, time.monotonic() - started)
@@ -281,7 +298,7 @@ class Judge:
 
     @contextmanager
     def _borrowed(self, off: Collection[str]) -> Iterator[dict[str, Zygote]]:
-        """Idle children, or new ones, for a job without these layers."""
+        """Borrow idle children, or start new ones, for a job without these layers."""
         with self._permits:
             try:
                 zygotes = self._idle.get_nowait()
@@ -294,11 +311,11 @@ class Judge:
                 self._idle.put(zygotes)
 
     def _complete(self, zygotes: dict[str, Zygote], off: Collection[str]) -> None:
-        """Start those that are missing. Raises UserError if the platform's device is."""
+        """Start the missing children; raise UserError if the platform's device is missing."""
         modes = [COMPILE, *([] if RUN in off else [self.platform.mode])]
         modes += [RERUN] if EXECUTE in modes and RERUN not in off else []
         missing = {mode: None if mode == COMPILE else self._device() for mode in modes if mode not in zygotes}
-        with ThreadPoolExecutor(2) as pool:  # each takes the seconds that importing torch takes
+        with ThreadPoolExecutor(2) as pool:  # each start imports torch, which takes seconds
             zygotes.update(zip(missing, pool.map(self._start, missing, missing.values()), strict=True))
 
     def _device(self) -> Device | None:

@@ -1,12 +1,11 @@
-"""The layers of judging, each with a version that is part of the verdicts that it can change.
+"""Versions for the judging layers; a verdict records the versions that can change it.
 
-A developer raises a layer's version when an edit of its files may change a verdict; an edit that cannot is kept:
-
+A developer raises a layer's version if an edit to its files may change a verdict. Otherwise the version is kept:
     python -m verify.judging.layers raise comparison
     python -m verify.judging.layers keep comparison
-
-Both note the digest of what the layer's files mean (verify/meaning.py) in layers.yaml, with which a test compares them.
-A file means its program and the names under the tags of traces/facts.yaml that it reads, not the reasons there.
+Both commands store a digest of the meaning of the layer's files (verify/meaning.py) in layers.yaml, and a test
+compares it with the files. The meaning of a file includes its program and the names under the traces/facts.yaml
+tags that it reads, but not the reasons given there.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from verify.platforms import Platform
 
 ROOT = Path(__file__).parents[2]
 NOTED = Path(__file__).with_name("layers.yaml")
-# Of each layer its files, of which the first pattern that fits decides.
+# Files of each layer; the first matching pattern decides.
 FILES = {
     "interpreter": (
         *("verify/child/accesses.py", "verify/child/folds.py", "verify/child/hints.py", "verify/child/interpreter.py"),
@@ -56,15 +55,20 @@ FILES = {
     "trial": ("verify/judging/*",),
     "contract": ("verify/contract/*", "verify/*"),
 }
-MAKING = "making"  # the layer of what chooses the cases of a whole trial: on it no verdict on a case depends
+MAKING = "making"  # layer that chooses the cases of a whole trial; no verdict on a single case depends on it
 _ROOTS = ("verify.judging.judge", "verify.child.zygote", "verify.child.serve")
 _TRIAL = "verify.judging.trial"
-_ASIDE = "verify/lint"  # has its say before there is a verdict; reading a kernel file takes words from it
+_ASIDE = "verify/lint"  # lint runs before there is a verdict; reading a kernel file only takes words from it
 
 
 @dataclass(frozen=True)
 class Layer:
-    """version: part of verdicts. digest: of what its files meant when the version was last raised or kept."""
+    """One layer.
+
+    Attributes:
+        version: Version recorded in verdicts.
+        digest: What its files meant when the version was last raised or kept.
+    """
 
     version: int
     digest: str
@@ -72,22 +76,22 @@ class Layer:
 
 @cache
 def noted() -> Mapping[str, Layer]:
-    """Return the layers as layers.yaml has them."""
+    """Return the layers as stored in layers.yaml."""
     return {name: Layer(**fields) for name, fields in yaml.safe_load(NOTED.read_text(encoding="utf-8")).items()}
 
 
 def deciding(root: Path) -> list[Path]:
-    """Return in order the files under `root`, where the packages lie, on whose meaning a verdict depends."""
+    """Return the sorted files in the package directory `root` whose meaning a verdict depends on."""
     return reached(root, _ROOTS, _ASIDE)
 
 
 def making(root: Path) -> list[Path]:
-    """Return in order the files on whose meaning, beside those, the result of a whole trial depends."""
+    """Return the sorted further files whose meaning the result of a whole trial depends on."""
     return sorted({*reached(root, [_TRIAL])} - {*deciding(root)})
 
 
 def layer_of(name: str) -> str:
-    """Return the layer of a file, named from the root on. Raises LookupError if it is in none."""
+    """Return a file's layer, given its path from the root; raise LookupError if no layer has it."""
     for layer, patterns in FILES.items():
         if any(fnmatchcase(name, pattern) for pattern in patterns):
             return layer
@@ -95,38 +99,39 @@ def layer_of(name: str) -> str:
 
 
 def digests(root: Path) -> dict[str, str]:
-    """Return for each layer a digest of what its files under `root` mean: 16 hexadecimal digits."""
+    """Return a digest over the meaning of each layer's files under `root`, as 16 hexadecimal digits."""
     parts: dict[str, list[str]] = {layer: [] for layer in (*FILES, MAKING)}
     tags = facts.read(root / facts.FILE.relative_to(ROOT))
-    of_cases = deciding(root)
-    for path in (*of_cases, *making(root)):
+    case_files = deciding(root)
+    for path in (*case_files, *making(root)):
         name = path.relative_to(root).as_posix()
-        layer = layer_of(name) if path in of_cases else MAKING
+        layer = layer_of(name) if path in case_files else MAKING
         meaning, read = _meaning_and_tags(path.read_text(encoding="utf-8"))
         parts[layer] += [name, meaning, *(" ".join((tag, *sorted(facts.names(tags[tag])))) for tag in read)]
-    return {layer: digest(told)[:16] for layer, told in parts.items()}
+    return {layer: digest(texts)[:16] for layer, texts in parts.items()}
 
 
 @cache
 def _meaning_and_tags(text: str) -> tuple[str, tuple[str, ...]]:
-    """Return what the program of a file means, and the tags of facts.yaml that it reads."""
+    """Return a file's meaning, and the facts.yaml tags that it reads."""
     program = syntax.parse(text)
     return meaning_of(program), tuple(tags_read(program))
 
 
 def tags_read(program: ast.Module) -> Iterator[str]:
-    """Yield the tags of facts.yaml that a program reads. Raises ValueError if one is not a literal."""
+    """Yield the facts.yaml tags that a program reads; raise ValueError if one is not a literal."""
     for node in syntax.walk(program):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "tagged":
             yield ast.literal_eval(node.args[0])
 
 
 def versions(platform: Platform, draws: bool, whole: bool) -> str:
-    """Return the versions of the layers that a verdict on a platform depends on.
+    """Return the versions for the layers that a verdict on a platform depends on.
 
     Args:
-        draws: The overload may draw.
-        whole: The verdict is that of a whole trial.
+        platform: The platform.
+        draws: True if the overload may draw random numbers.
+        whole: True for the verdict on a whole trial.
     """
     absent = {"devices" if not platform.device else "interpreter"}
     absent |= {name for name, asked in (("laws", draws), (MAKING, whole)) if not asked}
@@ -135,12 +140,12 @@ def versions(platform: Platform, draws: bool, whole: bool) -> str:
 
 @cache
 def draws(overload: str) -> bool:
-    """Return True if the laws of random numbers may judge an overload."""
+    """Return True if the laws for random numbers may apply to an overload."""
     return is_subgraph(overload) or may_draw(overload) or counterpart(overload) is not None
 
 
 def note(action: str, names: Iterable[str], root: Path) -> None:
-    """Write the digests of these layers anew, and with `raise` versions that are one higher."""
+    """Rewrite the digests for these layers, and increase their versions if `action` is `raise`."""
     now, layers = digests(root), dict(noted())
     for name in names:
         layers[name] = Layer(layers[name].version + (action == "raise"), now[name])
@@ -150,7 +155,7 @@ def note(action: str, names: Iterable[str], root: Path) -> None:
 
 
 def main(words: list[str]) -> int:
-    """Raise or keep layers; return the exit status."""
+    """Raise or keep layers, and return the exit status."""
     if len(words) < 2 or words[0] not in ("raise", "keep") or not set(words[1:]) <= noted().keys():
         usage = f"usage: python -m verify.judging.layers raise|keep LAYER ...; layers: {', '.join(noted())}"
         sys.stderr.write(f"{usage}\n")

@@ -1,4 +1,4 @@
-"""Why a case does not pass, and what a child's reply says of that beside the answer."""
+"""Describe a case's problems, and derive them from a child's reply."""
 
 from __future__ import annotations
 
@@ -9,12 +9,20 @@ from verify.comparison.compare import Mismatch
 from verify.judging.reply import Reply
 from verify.outcome import Outcome
 
-MOST_ACCESSES = 5  # that a report shows
+MOST_ACCESSES = 5  # accesses shown in a report
 
 
 @dataclass(frozen=True)
 class Problem:
-    """Why a case does not pass. layer: one of outcome.LAYERS. detail: one line. report: more evidence, if there is."""
+    """Reason why a case does not pass.
+
+    Attributes:
+        outcome: Case outcome.
+        layer: A layer from outcome.LAYERS.
+        detail: One line.
+        report: More evidence, if any.
+        rule: The layer's rule.
+    """
 
     outcome: Outcome
     layer: str
@@ -24,7 +32,7 @@ class Problem:
 
 
 class Ended(Exception):
-    """A problem was found in the midst of something else."""
+    """Error that carries a problem out of a nested step."""
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem.detail)
@@ -32,49 +40,58 @@ class Ended(Exception):
 
 
 def mismatched(mismatch: Mismatch, reply: Reply) -> Problem:
-    """Wrong values, with the accesses that must not be, which may have made them so."""
+    """Return a problem for wrong values, with the invalid accesses that may have caused them."""
     report = "\n".join([mismatch.report, *astray(reply)])
     return Problem(Outcome.WRONG, "compare", mismatch.detail, report, mismatch.rule)
 
 
 def astray(reply: Reply) -> list[str]:
-    """Reports of the first few accesses that must not be."""
+    """Return reports on the first few invalid accesses."""
     return [access.report for access in reply.accesses[:MOST_ACCESSES]]
 
 
 def side_effects(reply: Reply, any_stays: bool = False) -> list[Problem]:
-    """What a call did beside its answer. any_stays: it is open which of several values for one place stays there."""
-    found = []
-    wrong = [access for access in reply.accesses if not (any_stays and access.stores)]
-    if wrong:
-        first, text = wrong[0], "\n".join(access.report for access in wrong[:MOST_ACCESSES])
-        found.append(Problem(Outcome.WRONG, "access", first.text, text, first.kind))
+    """Return a call's problems apart from its answer.
+
+    Args:
+        reply: Reply from the child.
+        any_stays: True if each value among several stored to one place may remain.
+    """
+    problems = []
+    invalid = [access for access in reply.accesses if not (any_stays and access.stores)]
+    if invalid:
+        first, text = invalid[0], "\n".join(access.report for access in invalid[:MOST_ACCESSES])
+        problems.append(Problem(Outcome.WRONG, "access", first.text, text, first.kind))
     if reply.outside:
-        found.append(Problem(Outcome.WRONG, "access", "memory just outside an argument was written", rule="guard band"))
+        problems.append(
+            Problem(Outcome.WRONG, "access", "memory just outside an argument was written", rule="guard band")
+        )
     if reply.threads:
-        found.append(Problem(Outcome.CHEAT, "threads", f"{reply.threads} threads still ran when the wrapper returned"))
+        problems.append(
+            Problem(Outcome.CHEAT, "threads", f"{reply.threads} threads still ran when the wrapper returned")
+        )
     if reply.types:
-        found.append(Problem(Outcome.WRONG, "types", reply.types[0], "\n".join(reply.types)))
+        problems.append(Problem(Outcome.WRONG, "types", reply.types[0], "\n".join(reply.types)))
     if reply.aliases_earlier:
         text = "the result shares memory with the result of an earlier call"
-        found.append(Problem(Outcome.WRONG, "repeat", text, rule="alias"))
+        problems.append(Problem(Outcome.WRONG, "repeat", text, rule="alias"))
     if reply.globals:
-        found.append(Problem(Outcome.CHEAT, "globals", f"the call changed {', '.join(reply.globals)}"))
-    return found
+        problems.append(Problem(Outcome.CHEAT, "globals", f"the call changed {', '.join(reply.globals)}"))
+    return problems
 
 
 def launched_otherwise(compiled: Reply, executed: Reply) -> Problem:
-    """The first launch that was another one where kernels only compile."""
+    """Return a problem with the first launch that differs when kernels only compile."""
     if compiled.status != "ok":
         text = f"it fails where kernels only compile: {first_line(compiled.text)}"
         return Problem(Outcome.COMPILE_ERROR, "compile", text, compiled.text)
     pairs = zip_longest(compiled.launched, executed.launched, fillvalue="nothing")
     differs = ((n, a, b) for n, (a, b) in enumerate(pairs, 1) if a != b)
-    number, there, here = next(differs, (len(executed.launched), "another", "one"))
-    text = f"launch {number} is {here} when kernels run, and {there} when they only compile; it must be the same"
+    number, dry_run, run = next(differs, (len(executed.launched), "another", "one"))
+    text = f"launch {number} is {run} when kernels run, and {dry_run} when they only compile; it must be the same"
     return Problem(Outcome.CHEAT, "launch", text, rule="otherwise")
 
 
 def first_line(text: str) -> str:
-    """Of what a child said, which may be nothing."""
+    """Return the first line in a child's message, which may be empty."""
     return text.partition("\n")[0] or "no reason was given"

@@ -1,8 +1,8 @@
-"""Judging a kernel that draws: the same case with several keys and counters.
+"""Judge a kernel that draws random numbers: run the same case with several keys and counters.
 
-The parent chooses these by a hash of the kernel and the case, so that a kernel cannot know them and a verdict can be
-had again. Calls with neighbouring offsets and seeds, in their low words and in their high ones, are compared with each
-other at every shift. Cases of few elements are asked for more often.
+The parent derives these from a hash of the kernel and the case, so that a kernel cannot know them and a verdict
+is reproducible. Calls with neighbouring offsets and seeds, in their low and in their high words, are compared
+with each other at every shift. Cases with few elements are run more often.
 """
 
 from __future__ import annotations
@@ -21,41 +21,46 @@ from verify.comparison.draws import Anomaly, DrawSample, Tally, ends, pooled
 from verify.comparison.laws import arguments_of, law_of, results
 from verify.contract.random_state import Philox
 
-DRAWS = 1 << 16  # of a case, unless that takes more than `MOST_SERIES` series
-MOST_SERIES = 4  # of calls, one for each of `_STEPS`
-MANY = 1 << 17  # draws of a call that is worth more: then shares show that are off by a few thousandths
+DRAWS = 1 << 16  # draws of a case, unless that takes more than `MOST_SERIES` series
+MOST_SERIES = 4  # series of calls, with one call for each of `_STEPS`
+MANY = 1 << 17  # draws of a call that justifies MANY_DRAWS, which reveal shares that are off by a few thousandths
 MANY_DRAWS = 1 << 20
-ALL_DRAWS = 1 << 24  # of the largest call of a kernel that is to be accepted
-_STEPS = ((0, 0), (0, 1), (1, 0), (0, 1 << 32), (1 << 32, 0))  # to seed and offset; the first is the case's own
-Ask: TypeAlias = Callable[[Philox, int], Packed]  # the answer to a pair, with the programs in an order of this seed
+ALL_DRAWS = 1 << 24  # draws of the largest call of a kernel that is to be accepted
+# increments for seed and offset; the first is the case's own pair
+_STEPS = ((0, 0), (0, 1), (1, 0), (0, 1 << 32), (1 << 32, 0))
+# returns the answer to a pair, with the order of program instances given by a seed
+Ask: TypeAlias = Callable[[Philox, int], Packed]
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """The keys and counters of one case of one kernel."""
+    """Keys and counters for one kernel and case."""
 
     kernel: str
     case: str
 
     def __getitem__(self, series: int) -> Philox:
-        """The first pair of a series."""
+        """Return the first pair of a series."""
         digest = blake3(f"{self.kernel} {self.case} {series}".encode()).digest()
         seed, offset = int.from_bytes(digest[:8], "little", signed=True), int.from_bytes(digest[8:13], "little")
         return seed, offset
 
 
 def exhaustive(cases: Sequence[Case]) -> list[Case]:
-    """Of each overload with a law the largest case, to be judged by ALL_DRAWS; none if that has fewer than MANY."""
-    found = []
-    for overload, several in by_overload(cases).items() if cases else ():
-        if law_of(overload) and _elements(case := max(map(_enlarged, several), key=_elements)) >= MANY:
+    """Return the largest case of each overload with a law, to be judged on ALL_DRAWS draws.
+
+    Overloads whose largest case has fewer than MANY elements are skipped.
+    """
+    enlarged_cases = []
+    for overload, group in by_overload(cases).items() if cases else ():
+        if law_of(overload) and _elements(case := max(map(_enlarged, group), key=_elements)) >= MANY:
             name = blake3(f"{case.id} {ALL_DRAWS}".encode()).hexdigest()[:32]
-            found.append(replace(case, id=name, draws=ALL_DRAWS))
-    return found
+            enlarged_cases.append(replace(case, id=name, draws=ALL_DRAWS))
+    return enlarged_cases
 
 
 def _enlarged(case: Case) -> Case:
-    """The same with many elements where the size is a number, as of `rand`."""
+    """Return the case with MANY elements if its size is an argument, as in `rand`."""
     arguments = unpack(case.load())
     if case.shapes or "size" not in arguments:
         return case
@@ -68,9 +73,16 @@ def _elements(case: Case) -> int:
 
 
 def examine(expected: Expected, first: Packed, pairs: Pairs, ask: Ask, wanted: int = 0) -> Anomaly | None:
-    """What speaks against the draws of a case whose first answer, to `pairs[0]`, contradicts nothing.
+    """Return an anomaly in the draws of a case, or None.
 
-    ask: raises whatever shall end it. wanted: so many draws are counted, beside what the usual ones are compared by.
+    The first answer, to `pairs[0]`, contains no other error.
+
+    Args:
+        expected: ATen's answer.
+        first: The kernel's first answer.
+        pairs: Keys and counters.
+        ask: Function that returns the answer to a pair; its errors propagate.
+        wanted: How many further draws to count after the usual comparisons.
     """
     law = law_of(expected.overload)
     assert law is not None
@@ -88,18 +100,18 @@ def examine(expected: Expected, first: Packed, pairs: Pairs, ask: Ask, wanted: i
         return None
     few = min(MOST_SERIES, math.ceil(DRAWS / (length * len(_STEPS))))
     series = few if length < MANY else math.ceil(MANY_DRAWS / length)
-    found: list[list[DrawSample]] = [[] for _ in _STEPS]
+    samples: list[list[DrawSample]] = [[] for _ in _STEPS]
     for number in range(series):
         seed, offset = pairs[number]
-        for step, (by_seed, by_offset) in zip(found, _STEPS, strict=True):
+        for step, (by_seed, by_offset) in zip(samples, _STEPS, strict=True):
             pair = (_wrapped(seed + by_seed), offset + by_offset)
             step.append(sample(first if pair == pairs[0] else ask(pair, 0), pair))
-    calls = [pooled(step) for step in found]
+    calls = [pooled(step) for step in samples]
     seed, offset = pairs[0]
-    named = [(_wrapped(seed + s), offset + o) for s, o in _STEPS]
-    found_usual = random_tests.examine(list(zip(named, calls, strict=True)), length)
-    if found_usual is not None or not wanted:
-        return found_usual
+    shifted = [(_wrapped(seed + s), offset + o) for s, o in _STEPS]
+    anomaly = random_tests.examine(list(zip(shifted, calls, strict=True)), length)
+    if anomaly is not None or not wanted:
+        return anomaly
     tally = Tally()
     for number in range(series, series + math.ceil(wanted / length)):
         tally.add(sample(ask(pairs[number], 0), pairs[number]))
@@ -107,5 +119,5 @@ def examine(expected: Expected, first: Packed, pairs: Pairs, ask: Ask, wanted: i
 
 
 def _wrapped(seed: int) -> int:
-    """As a signed integer of 64 bits."""
+    """Wrap a seed to a signed 64-bit integer."""
     return (seed + (1 << 63)) % (1 << 64) - (1 << 63)

@@ -1,4 +1,4 @@
-"""A case that passed is run again: in other orders, with other configurations, with new contents, far apart."""
+"""Repeat a case that passed: in other orders, with other configurations, with new contents, and with distant rows."""
 
 from __future__ import annotations
 
@@ -34,23 +34,27 @@ from verify.judging.problems import Problem
 from verify.outcome import Outcome
 from verify.platforms import EXECUTE
 
-ORDERS = 2  # other ones in which the programs of a grid run
+ORDERS = 2  # further orders in which the program instances of a grid run
 APART = "apart", "with 2^31 elements from one row to the next"
 ACROSS = "across", "with 2^31 elements from the first row to the last"
-_FREE_ORDER = re.compile(r"\b(?:atomic_(?:add|xchg|cas)|autotune)\b")  # of additions: by chance, or as it was tuned
+# additions in an order that depends on chance, or on tuning
+_FREE_ORDER = re.compile(r"\b(?:atomic_(?:add|xchg|cas)|autotune)\b")
 
 Ask: TypeAlias = Callable[[Packed, dict[str, Any], str, tuple[str, str]], Packed]
-"""A child's answer to a call and a request. Raises problems.Ended with what is wrong; told `how` and as a rule of a
-layer if it fails."""
+"""Function that sends a request and returns the child's answer.
+
+It raises problems.Ended with the problem. If the child fails, the message contains `how`, and the pair has the
+layer and the rule.
+"""
 
 
 def configured(case: str, number: int, **request: Any) -> dict[str, Any]:
-    """A request in which autotuners take another configuration for each number, and for 0 another for each case."""
+    """Return a request whose autotuner configuration depends on `number`, and on the case for number 0."""
     return {**request, "configuration": zlib.crc32(case.encode()) % MAX_CONFIGURATIONS + number}
 
 
 class Repeats:
-    """Of one case. philox: what it draws from."""
+    """Repetitions of one case; `philox` is its key and counter."""
 
     def __init__(self, job: Job, mode: str, case: str, philox: Philox, ask: Ask) -> None:
         self._job = job
@@ -60,7 +64,7 @@ class Repeats:
         self._ask = ask
 
     def special(self, expected: Expected, configurations: int) -> Problem | None:
-        """A case of NaN or infinities with every configuration of the autotuner. Raises Ended."""
+        """Repeat a case with NaN or infinities for every autotuner configuration; raise Ended for a failure."""
         for number in range(1, configurations if holds_special(expected.before) else 1):
             how = "with another configuration of its autotuner"
             _, problem = self._compared(expected, configured(self._case, number, seed=0), how, "configuration")
@@ -69,8 +73,11 @@ class Repeats:
         return None
 
     def again(self, expected: Expected, got: Packed, configurations: int, far: bool) -> Problem | None:
-        """With the programs in other orders and every configuration of an autotuner, then in the same memory with new
-        contents; `far`: then with rows that lie far apart. Raises Ended."""
+        """Repeat a case; raise Ended for a failure.
+
+        It runs with the program instances in other orders and with every configuration of an autotuner, and then
+        in the same memory with new contents. With `far`, it also runs with distant rows.
+        """
         loose = leaves_open(expected) or any(
             _FREE_ORDER.search(k.source) for k in (self._job.kernel, *self._job.reached)
         )
@@ -89,8 +96,8 @@ class Repeats:
         changed = mapped(expected.before, torch.neg)
         overload = self._job.plan.overload
         if has_preconditions(overload):
-            kept = frozen(pack(keeping(overload, unpack(changed)))).data
-            pairs = zip(changed.data, kept, strict=True)
+            valid = frozen(pack(keeping(overload, unpack(changed)))).data
+            pairs = zip(changed.data, valid, strict=True)
             changed = replace(changed, data=[None if old is None else new for old, new in pairs])
         try:
             other = reference(Case("", overload, "", lambda: changed), self._philox)
@@ -100,9 +107,12 @@ class Repeats:
         return self._compared(other, {"seed": 0, "reuse": True}, how, "contents")[1]
 
     def _far(self, expected: Expected) -> Problem | None:
-        """As slices of tensors of many gigabytes are: with offsets that need 64 bits, and, of a kernel file, offsets
-        that do although no stride does. Only where nothing is written, no result is a view and no
-        storage has a size of its own."""
+        """Repeat a case with rows far apart, like slices of tensors with many gigabytes.
+
+        Offsets then need 64 bits. For a kernel file, a second layout needs 64-bit offsets although each stride
+        fits into 32 bits. The check applies only if nothing is written, no result is a view, and no storage has a
+        size of its own.
+        """
         overload = self._job.plan.overload
         if (
             self._mode != EXECUTE
@@ -131,5 +141,5 @@ class Repeats:
 
 
 def _same_results(a: Packed, b: Packed) -> bool:
-    """To the bit, element by element: what lies between the elements of a result is nobody's."""
+    """Return True if the results are bitwise equal; memory between the elements of a result is ignored."""
     return a.tensors == b.tensors and all(same_bits(contents(a, i), contents(b, i)) for i in range(len(a.tensors)))

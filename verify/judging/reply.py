@@ -1,4 +1,4 @@
-"""What a child says of one case: never proof, but enough against a kernel."""
+"""Validate a child's reply on one case; a reply is never proof for a kernel, but can be evidence against it."""
 
 from __future__ import annotations
 
@@ -15,15 +15,18 @@ _COSTS = ("seconds", "accessed", "lanes", "allocated", "widest")
 
 
 class MalformedReply(Exception):
-    """A child sent what no child of ours sends."""
+    """Error raised if a reply is not one that this toolkit's child sends."""
 
 
 @dataclass(frozen=True)
 class ToldAccess:
-    """A load or store that must not be. kind: bounds, alignment, race or argument. text: where and how, in a line.
+    """Invalid load or store.
 
-    snippet: the kernel's lines around it, which may be nothing. stores: of a race that all that is open is which of
-    several values that are stored in one place stays there.
+    Attributes:
+        kind: `bounds`, `alignment`, `race`, `argument` or `hint`.
+        text: Position and description, in one line.
+        snippet: Lines of the kernel around it, possibly empty.
+        stores: True for a race in which only the value that remains is open, out of several stored to one place.
     """
 
     kind: str
@@ -38,19 +41,35 @@ class ToldAccess:
 
 @dataclass(frozen=True)
 class Reply:
-    """A child's word on one case.
+    """Reply from a child on one case.
 
-    status: ok or error, with the error's text. operators: what the wrapper asked of ATen besides memory and views;
-    launch_operators: what launches asked. kernels: names of those launched. refused: the compiler's log. outside:
-    memory just outside an argument was written, told of a call that returned. scalars: numbers read back to the host.
-    threads: still running at return. aliases_earlier: the result shares memory with that of an earlier case. types:
-    complaints of results that are no plain tensors. globals: state that was changed. accesses: of the kernels.
-    variants: names of what the launches were specialised to. lost: the child can run nothing more. printed: the
-    beginning of what the wrapper printed. launched: of the first launches the kernel, grid and arguments; digest: of
-    all of them. configurations: of the autotuner that has most. reached: statements and comparisons of the kernel file,
-    as verify/child/reach.py tells them. seconds: of CPU time in kernels that were interpreted; accessed, lanes: loads,
-    stores and atomics of their programs, and lanes of these; allocated: bytes, by the wrapper; widest: the most
-    programs of a grid in y or z. log: what was launched, as verify/child/launch_log.py tells it where it is asked.
+    Attributes:
+        status: `ok` or `error`.
+        text: Error text.
+        operators: ATen operators that the wrapper called, besides memory and views.
+        launch_operators: ATen operators called during launches.
+        kernels: Launched kernels, by name.
+        refused: Compiler log.
+        outside: True if memory just outside an argument was written; only for a call that returned.
+        scalars: Numbers that the wrapper read back to the host.
+        threads: How many threads were still running at return.
+        aliases_earlier: True if the result shares memory with an earlier result.
+        types: Complaints about results that are no plain tensors.
+        globals: Process state that was changed, by name.
+        accesses: Invalid accesses by the kernels.
+        variants: Names for the specialised forms that it launched.
+        lost: True if the child can run nothing more.
+        printed: Wrapper output, cut to its beginning.
+        launched: Kernel, grid and arguments for the first launches.
+        digest: Digest over all launches.
+        configurations: Most configurations in one autotuner.
+        reached: Statements and comparisons that ran, as encoded by verify/child/reach.py.
+        seconds: CPU time in interpreted kernels.
+        accessed: How many loads, stores and atomics were made by program instances.
+        lanes: How many lanes these accesses had.
+        allocated: Bytes allocated by the wrapper.
+        widest: Most program instances in a grid's y or z.
+        log: Launches as encoded by verify/child/launch_log.py, if requested.
     """
 
     status: str
@@ -82,7 +101,7 @@ class Reply:
 
     @classmethod
     def read(cls, header: dict[str, Any]) -> Reply:
-        """Raises MalformedReply unless every field is of its kind."""
+        """Validate a header; raise MalformedReply unless every field has its type."""
         status, text, refused = (header.get(k, "") for k in ("status", "text", "refused"))
         if status not in ("ok", "error") or not isinstance(text, str) or not isinstance(refused, str):
             raise MalformedReply(f"status is {str(status)[:80]!r}")
@@ -92,10 +111,10 @@ class Reply:
         printed, digest, reached, configurations = (header.get(k, d) for k, d in _MORE.items())
         if not (_all([printed, digest, reached], str) and isinstance(configurations, int)):
             raise MalformedReply("printed, digest or reached is no text, or configurations no number")
-        several: dict[str, Any] = {name: header.get(name, getattr(cls, name)) for name in _COSTS}
-        if not _all(list(several.values()), int | float):
+        fields: dict[str, Any] = {name: header.get(name, getattr(cls, name)) for name in _COSTS}
+        if not _all(list(fields.values()), int | float):
             raise MalformedReply("a cost is no number")
-        several |= {name: _names(header, name) for name in _NAMES}
+        fields |= {name: _names(header, name) for name in _NAMES}
         return cls(
             status,
             text,
@@ -111,7 +130,7 @@ class Reply:
             accesses=_accesses(header.get("accesses", [])),
             lost=header.get("lost", False) is not False,
             log=header["log"] if isinstance(header.get("log"), dict) else None,
-            **several,
+            **fields,
         )
 
 
@@ -120,18 +139,18 @@ def _all(values: Any, kind: Any) -> bool:
 
 
 def _names(header: dict[str, Any], name: str) -> tuple[str, ...]:
-    found = header.get(name, [])
-    if not _all(found, str):
+    names = header.get(name, [])
+    if not _all(names, str):
         raise MalformedReply(f"{name} is no list of names")
-    return tuple(text[:200] for text in found[:100])
+    return tuple(text[:200] for text in names[:100])
 
 
-def _accesses(found: Any) -> tuple[ToldAccess, ...]:
-    if not _all(found, dict):
+def _accesses(entries: Any) -> tuple[ToldAccess, ...]:
+    if not _all(entries, dict):
         raise MalformedReply("accesses is no list of accesses")
-    texts = [[a.get("kind"), a.get("text"), a.get("snippet", "")] for a in found]
-    stores = [a.get("stores") is True for a in found]
+    texts = [[a.get("kind"), a.get("text"), a.get("snippet", "")] for a in entries]
+    stores = [a.get("stores") is True for a in entries]
     if not all(_all(t, str) for t in texts):
         raise MalformedReply("an access is not described by texts")
-    told = zip(texts[:20], stores, strict=False)
-    return tuple(ToldAccess(kind[:40], text[:400], lines[:1000], of) for (kind, text, lines), of in told)
+    described = zip(texts[:20], stores, strict=False)
+    return tuple(ToldAccess(kind[:40], text[:400], lines[:1000], of) for (kind, text, lines), of in described)

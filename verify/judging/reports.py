@@ -1,4 +1,4 @@
-"""Reports for prompts: the arguments of a case."""
+"""Format reports for prompts: a case's arguments."""
 
 from __future__ import annotations
 
@@ -10,7 +10,12 @@ from verify.comparison.accuracy import summary, values
 
 
 def inputs_report(packed: Packed, changed: bool = False) -> str:
-    """The arguments of a case: scalars as they are, tensors summarised. changed: these are not as they were given."""
+    """Describe a case's arguments: scalars by their values, tensors by a summary.
+
+    Args:
+        packed: Packed arguments.
+        changed: True if the contents differ from those of the case.
+    """
     lines = [
         "arguments of this case, with the new contents with which it fails:" if changed else "arguments of this case:"
     ]
@@ -28,7 +33,7 @@ def inputs_report(packed: Packed, changed: bool = False) -> str:
 
 
 def _layout(ref: TensorRef) -> str:
-    """What is unusual of a tensor's memory, in words: ' (transposed)'; nothing of a contiguous one."""
+    """Describe an unusual memory layout, such as ' (expanded: elements share memory)'; '' for a contiguous tensor."""
     sizes = [(n, s) for n, s in zip(ref.shape, ref.stride, strict=True) if n > 1]
     if 0 in ref.shape:
         return ""
@@ -53,7 +58,7 @@ def _holds_tensor(value: Any) -> bool:
 
 
 def _scalar(value: Any) -> str:
-    """A JSON-encoded scalar as Python would write it."""
+    """Format a JSON-encoded scalar as Python source."""
     if isinstance(value, list):
         return f"[{', '.join(map(_scalar, value))}]"
     if isinstance(value, dict):

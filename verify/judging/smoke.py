@@ -1,4 +1,4 @@
-"""Judge one tiny kernel: shows that children start, compile for the platform's targets, execute and are compared."""
+"""Judge one tiny kernel as a self-test: start children, compile for the targets, execute and compare."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from verify.outcome import Outcome
 
 
 def smoke(platform: str = "sim") -> str:
-    """What was seen, in a line. Raises RuntimeError if the kernel is not judged PASS."""
+    """Judge the kernel and return a one-line summary; raise RuntimeError if the verdict is not PASS."""
     started = time.monotonic()
     case = case_of_values("aten::neg", self=torch.arange(1.0, 101.0))
     kernel = KernelFile.parse(KERNEL, Path("neg.py"))

@@ -1,4 +1,4 @@
-"""What a trial is given, and what it returns (verify/judging/trial.py)."""
+"""Types for a trial's input and result (verify/judging/trial.py)."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ class TrialStage:
     """Cases that are judged together.
 
     Attributes:
-        name: What refusals call them, such as `shown`.
-        first: Each overload's cases end at the first that fails.
-        demanded: A case that the kernel does not serve, although ATen answers it, ends the trial.
+        name: Name in messages, such as `shown`.
+        cases: The cases.
+        first: Stop each overload at its first failed case.
+        demanded: End the trial if the kernel does not serve a case that ATen answers.
     """
 
     name: str
@@ -29,17 +30,17 @@ class TrialStage:
 
 @dataclass(frozen=True)
 class TrialOptions:
-    """How far a trial goes.
+    """Options that set how far a trial goes.
 
     Attributes:
-        seed: of the variants.
+        seed: Seed for the variants.
         samples: Judge OpInfo's samples.
-        extended: Number of variants of each overload; 0 makes none, and searches for none.
-        off: Layers of judging that are not asked.
-        first: Each overload's cases end at the first that fails.
-        draws: Judge kernels that draw random numbers on a long series of draws.
-        case: Id of the only case that is judged.
-        arrange: Puts the cases of an overload in the order in which they are judged.
+        extended: Number of variants for each overload; 0 makes none, and does not search for cases.
+        off: Judging layers that are switched off.
+        first: Stop each overload at its first failed case.
+        draws: Judge kernels that draw random numbers on a long series.
+        case: Id for the only case to judge.
+        arrange: Function that sorts an overload's cases into judging order.
     """
 
     seed: int = 0
@@ -53,30 +54,40 @@ class TrialOptions:
 
     @property
     def full(self) -> bool:
-        """Return True if every layer is asked, and not of single cases, so that the kernel as a whole is judged."""
+        """Return True if the kernel as a whole is judged: every layer is on, and no single case is selected."""
         return not self.off - {"lint"} and self.case is None
 
     @property
     def whole(self) -> bool:
-        """Return True if a pass stands for the kernel: nothing that a trial consists of is left out."""
+        """Return True if a pass accepts the kernel: no part of a trial is left out."""
         return self.full and "lint" not in self.off and self.samples and self.extended >= MAX_EXTENDED
 
 
 @dataclass(frozen=True)
 class TrialResult:
-    """The result on one kernel: PASS only if cases ran and all of them passed.
+    """Result for one kernel; it is PASS only if cases ran and all of them passed.
 
     Attributes:
-        layer, rule: The guard that found a failure, as in Verdict.
-        cases: Number of cases that were judged; `skipped` are not counted.
-        independent: Number of cases that the kernel is known to have passed and that differ in more than the contents
-            of tensors; None if verdicts on it are not kept with those of the library.
-        seed: Seed of the variants.
-        reproducer: Id of the case that failed.
+        name: File name.
+        outcome: Trial outcome.
+        layer: Guard that found a failure, as in Verdict.
+        rule: The guard's rule.
+        detail: One line.
+        cases: How many cases were judged; `skipped` are not counted.
+        passed: How many cases passed.
+        skipped: How many cases were skipped.
+        seed: Seed for the variants.
+        sandbox: How the children were confined.
+        overloads: Overloads that were judged.
+        reproducer: Id for the case that failed.
+        report: Evidence, as in Verdict.
+        violations: Dialect violations.
+        independent: How many passed cases differ in more than tensor contents, earlier trials included; None if
+            verdicts on the kernel are not stored with those of the library.
         compile_only: Cases were compiled, and none was run.
-        narrower: Dtypes that ATen takes and a bare file does not, with what it does there.
-        unreached: Lines that no case reached, in words.
-        stage: Name of the stage that failed.
+        narrower: Dtypes that ATen takes and a bare file does not; the values describe its failure.
+        unreached: Lines that no case reached, described in words.
+        stage: Stage that failed.
     """
 
     name: str
@@ -114,10 +125,10 @@ class TrialResult:
 
 
 class Watcher:
-    """Is called as a trial proceeds, from the judge's threads; this one does nothing."""
+    """Progress callbacks for a trial, called from the judge's threads; this class does nothing."""
 
     def stage(self, name: str, cases: int) -> None:
-        """A stage of so many cases begins."""
+        """Handle a new stage with `cases` cases."""
 
     def verdict(self, overload: str) -> None:
-        """One more case of an overload has a verdict."""
+        """Handle one more verdict on an overload's case."""

@@ -1,4 +1,4 @@
-"""What is known of a kernel on an overload and a platform: the strongest verdict of each case."""
+"""Summarise stored verdicts on a kernel for an overload and a platform: the strongest verdict on each case."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import NamedTuple
 
 from verify.outcome import Outcome, Verdict
 
-ENOUGH = 5  # independent cases; a kernel that passed fewer is marked wherever it is shown
+ENOUGH = 5  # independent cases; a kernel that passed fewer is marked in all output
 
 
 class Passed(NamedTuple):
-    """What is kept of a case that passed, as of Verdict."""
+    """Stored facts about a passed case, as in Verdict."""
 
     dtypes: str
     signature: str
@@ -23,59 +23,62 @@ class Passed(NamedTuple):
 
 @dataclass(frozen=True)
 class Standing:
-    """What this judge knows of a kernel on one overload and platform: the strongest verdict of each case, by its id."""
+    """Stored verdicts on a kernel for one overload and platform: the strongest verdict on each case, by id."""
 
     passed: dict[str, Passed] = field(default_factory=dict)
     failed: dict[str, Verdict] = field(default_factory=dict)
 
     @property
     def judged(self) -> int:
-        """How many cases."""
+        """How many cases were judged."""
         return len(self.passed) + len(self.failed)
 
     @property
     def independent(self) -> int:
-        """How many of the cases that passed differ in shapes, strides, dtypes or numbers."""
+        """How many passed cases differ in shapes, strides, dtypes or numbers."""
         return len({v.signature for v in self.passed.values()})
 
     @property
     def verified(self) -> frozenset[str]:
-        """Floating dtypes of which every case passed; "" stands for the cases that name none."""
-        passed, failed = ({v.dtypes for v in of.values()} for of in (self.passed, self.failed))
-        return frozenset({d for told in passed for d in told.split(",")} - {d for t in failed for d in t.split(",")})
+        """Floating dtypes in which every case passed; "" represents cases without floating dtypes."""
+        passed, failed = ({v.dtypes for v in group.values()} for group in (self.passed, self.failed))
+        return frozenset({d for names in passed for d in names.split(",")} - {d for t in failed for d in t.split(",")})
 
     @property
     def failures(self) -> dict[str, str]:
-        """What speaks against the kernel, in a line each, by floating dtype as in `verified`."""
-        found: defaultdict[str, list[Verdict]] = defaultdict(list)
+        """One line on the failures in each floating dtype, with keys as in `verified`."""
+        verdicts: defaultdict[str, list[Verdict]] = defaultdict(list)
         for verdict in self.failed.values():
             for dtype in verdict.dtypes.split(","):
-                found[dtype].append(verdict)
-        return {dtype: self._told(failed) for dtype, failed in found.items()}
+                verdicts[dtype].append(verdict)
+        return {dtype: self._summary(failed) for dtype, failed in verdicts.items()}
 
     @property
     def failure(self) -> str:
-        """The same of all cases; empty if there is nothing."""
-        return self._told(list(self.failed.values())) if self.failed else ""
+        """One line on all failures, or '' if there is none."""
+        return self._summary(list(self.failed.values())) if self.failed else ""
 
-    def _told(self, failed: Sequence[Verdict]) -> str:
+    def _summary(self, failed: Sequence[Verdict]) -> str:
         return f"{failed[0].outcome} in {len(failed)} of {self.judged} judged cases: {failed[0].detail}"
 
     @property
     def variants(self) -> frozenset[str]:
-        """What Triton compiles for the cases that passed, on one target."""
+        """Specialisations that Triton compiles for the passed cases, on one target."""
         return frozenset(name for v in self.passed.values() for name in v.variants.split(",") if name)
 
     @property
     def kinds(self) -> frozenset[str]:
-        """Of the calls that passed, as in verify/cases/kinds.py."""
+        """Kinds that the passed calls have, as in verify/cases/kinds.py."""
         return frozenset(v.kind for v in self.passed.values() if v.kind)
 
 
 class Standings(dict[tuple[tuple[str, ...], str], Standing]):
-    """By kernels and overload, as of Identity; an empty one where nothing is known.
+    """Standing by kernels and overload, as in Identity; empty if nothing is known.
 
-    tried: keys of the kernel files that passed a whole trial. platform, platform_typed: as of Platform.
+    Attributes:
+        tried: Keys for the kernel files that passed a whole trial.
+        platform: Platform name.
+        platform_typed: Platform name or path as typed.
     """
 
     tried: frozenset[str] = frozenset()
@@ -86,11 +89,11 @@ class Standings(dict[tuple[tuple[str, ...], str], Standing]):
 
 
 def is_few(independent: int | None) -> bool:
-    """Whether a pass on so many independent cases has to be marked. None: nobody counted."""
+    """Return True if a pass on this number of independent cases has to be marked; None means it is unknown."""
     return independent is not None and independent < ENOUGH
 
 
 def marked(outcome: Outcome, independent: int | None) -> str:
-    """The outcome as people read it: a pass that rests on few independent cases says so."""
+    """Format the outcome; a pass with few independent cases states their number."""
     few = outcome is Outcome.PASS and is_few(independent)
     return f"{outcome}, {independent} case{'s' * (independent != 1)}" if few else str(outcome)

@@ -1,8 +1,9 @@
-"""One trial of one kernel file: stages of cases, judged in turn, and one result.
+"""Run one trial for one kernel file: judge its stages in turn, and return one result.
 
-Every command that says whether a kernel is right runs this: `enable verify`, refinement, tuning, fusing and `enable
-library add`. They hand in the cases that they have, such as recorded calls. The trial adds OpInfo's samples, variants
-of all these cases, cases for lines that no case reached, calls that ATen refuses, and long series of random draws.
+Every command that decides if a kernel is right uses this module: `enable verify`, refinement, tuning, fusing and
+`enable library add`. They provide their cases, such as recorded calls. The trial adds OpInfo's samples, variants
+of all these cases, cases for lines that no case reached, calls that ATen refuses, and long series of random
+draws.
 """
 
 from __future__ import annotations
@@ -32,24 +33,25 @@ from verify.judging.unreached import unreached
 from verify.outcome import Outcome, Verdict
 from verify.platforms import EXECUTE
 
-MAX_BARE_SAMPLES = 120  # OpInfo samples of an overload of a bare file, which names no dtypes
-SEARCHES = 3  # searches for cases that reach what no case reached
-SEARCHED = 128  # cases of an overload that the first search makes; each search makes twice as many as the one before
-BARE_DTYPES = ("float32",), ("int64", "int32"), ("bool",)  # of a bare file's samples: the first that its operator takes
+MAX_BARE_SAMPLES = 120  # OpInfo samples per overload for a bare file, which names no dtypes
+SEARCHES = 3  # searches for cases that reach the remaining lines
+SEARCHED = 128  # cases of an overload that the first search makes; each search makes twice as many as the previous one
+# Dtypes of samples for a bare file; the first group that its operator takes is used.
+BARE_DTYPES = ("float32",), ("int64", "int32"), ("bool",)
 COPIES = tagged("of_contiguous")
-SEARCH, REFUSED, DRAWS = "search", "refused by ATen", "draws"  # names of stages that the trial makes
+SEARCH, REFUSED, DRAWS = "search", "refused by ATen", "draws"  # names of stages that the trial adds
 
-Key = tuple[str, str]  # overload, id of a case
-_ID = re.compile("[0-9a-f]{32}")  # of a case
-_PREPARING = threading.Lock()  # samples and variants are drawn from the generator of the process
+Key = tuple[str, str]  # overload and case id
+_ID = re.compile("[0-9a-f]{32}")  # case id
+_PREPARING = threading.Lock()  # samples and variants are drawn from the process-wide generator
 
 
 class KernelTrial:
-    """Judges one candidate.
+    """Trial of one candidate.
 
     Attributes:
-        cases: The cases that count, by overload, in the order of judging.
-        verdicts: By overload and id of the case.
+        cases: Cases that count, by overload, in judging order.
+        verdicts: Verdicts by overload and case id.
     """
 
     def __init__(
@@ -64,20 +66,25 @@ class KernelTrial:
         """Prepare a trial.
 
         Args:
-            serve: Returns how an overload is served, as a job without cases.
-            cache: Directory of kept OpInfo samples.
+            candidate: Kernel to judge.
+            serve: Function that returns how an overload is served, as a job without cases.
+            judge: The judge.
+            cache: Directory with stored OpInfo samples.
+            options: How far the trial goes.
+            watcher: Progress callbacks.
         """
         self.cases: dict[str, list[Case]] = {}
         self.verdicts: dict[Key, Verdict] = {}
         self._candidate, self._serve, self._judge, self._cache = candidate, serve, judge, cache
         self._options = options
         self._watcher = watcher or Watcher()
-        self._others: dict[Key, list[Case]] = {}  # cases that a bare file may raise on, by overload and dtype or rank
+        self._others: dict[Key, list[Case]] = {}  # cases on which a bare file may raise, by overload and dtype or rank
 
     def run(self, stages: Sequence[TrialStage]) -> TrialResult:
-        """Judge the cases of the stages, the last one together with the samples and variants; then what else there is.
+        """Judge the stages, the last one with samples and variants added, and then the further stages.
 
-        A stage that fails is the last. Raises TraceError for a damaged trace, and what the judge raises.
+        The first stage that fails ends the trial. TraceError is raised for a damaged trace, and the judge's
+        errors propagate.
         """
         candidate, options = self._candidate, self._options
         result = TrialResult(
@@ -134,7 +141,7 @@ class KernelTrial:
         first: bool = True,
         others: Mapping[Key, Sequence[Case]] | None = None,
     ) -> None:
-        """Judge cases, and keep their verdicts. others: cases that are left out as soon as one of `cases` fails."""
+        """Judge cases and store their verdicts; skip the cases in `others` once one from `cases` has failed."""
         failed: list[Verdict] = []
         needed = (lambda job, case: not failed) if first else None
         jobs = [self.job(overload, some, first) for overload, some in cases.items() if some]
@@ -151,13 +158,13 @@ class KernelTrial:
         self.verdicts |= self._judge.judge([*jobs, *also], on_verdict)
 
     def job(self, overload: str, cases: Sequence[Case], first: bool = True) -> Job:
-        """Return the job that judges cases of an overload as this trial does."""
+        """Return the job that judges an overload's cases with this trial's options."""
         first, off = first and self._options.first, self._options.off
         job = replace(self._serve(overload), cases=tuple(cases), repeats=REPEATS, off=off, first=first)
-        return replace(job, dialect=None)  # the candidate was held against it before
+        return replace(job, dialect=None)  # the candidate's dialect was checked before
 
     def _with_made(self, recorded: Sequence[Case]) -> dict[str, list[Case]]:
-        """Return the cases of the last stage by overload: those given, OpInfo's samples, and variants of all."""
+        """Return the last stage's cases by overload: recorded ones, OpInfo's samples, and variants."""
         options, candidate = self._options, self._candidate
         known = {case.id for cases in self.cases.values() for case in cases}
         samples = self._samples() if options.samples else []
@@ -174,12 +181,12 @@ class KernelTrial:
         return chosen
 
     def _only(self, name: str, cases: dict[str, list[Case]]) -> dict[str, list[Case]]:
-        """Return the case of this id alone. Raises UserError if none of the cases of a trial has it."""
+        """Return only the case with this id; raise UserError if no case in the trial has it."""
         unknown = UserError(f"no case {name}; it may be of another --seed, or of other --cases")
         if not _ID.fullmatch(name):
             raise unknown
-        for (overload, _), others in self._others.items():
-            cases[overload] += others
+        for (overload, _), extra in self._others.items():
+            cases[overload] += extra
         self._others = {}
         for turn in range(-1, SEARCHES):
             for overload, more in (self._searched(turn, cases) if turn >= 0 else cases).items():
@@ -192,14 +199,14 @@ class KernelTrial:
         raise unknown
 
     def _samples(self) -> list[Case]:
-        """Return OpInfo's samples; some of them for a bare file, which names no dtypes."""
+        """Return OpInfo's samples, or a selection for a bare file, which names no dtypes."""
         candidate = self._candidate
         assert candidate.kernel is not None
         overloads = list(candidate.overloads)
         if candidate.contract:
             return kept_cases(self._cache, overloads, candidate.kernel.dtypes)
-        some = (kept_cases(self._cache, overloads, dtypes, every=False) for dtypes in BARE_DTYPES)
-        samples = by_overload(next(filter(None, some), []))
+        groups = (kept_cases(self._cache, overloads, dtypes, every=False) for dtypes in BARE_DTYPES)
+        samples = by_overload(next(filter(None, groups), []))
         return [case for overload in overloads for case in spread(samples.get(overload, []), MAX_BARE_SAMPLES)]
 
     def _in_integers(self, cases: Sequence[Case]) -> list[Case]:
@@ -207,7 +214,7 @@ class KernelTrial:
         return in_integers(cases, self._candidate.kernel.dtypes) if self._candidate.contract else []
 
     def _without_floats(self) -> str:
-        """Return what is wrong if a kernel file claims no floating dtype and its operator takes them."""
+        """Return a message if a kernel file claims no floating dtype although its operator takes them, else ''."""
         candidate = self._candidate
         assert candidate.kernel is not None
         dtypes = candidate.kernel.dtypes
@@ -217,8 +224,8 @@ class KernelTrial:
             taken = kept_cases(self._cache, list(candidate.overloads), ("float32",))
         if not taken:
             return ""
-        what = f"DTYPES hold {', '.join(dtypes)} and no floating dtype, which {taken[0].overload} takes"
-        return f'[dtypes] {what} instead: compute these, too, and write DTYPES = ("bfloat16", "float16", "float32")'
+        problem = f"DTYPES hold {', '.join(dtypes)} and no floating dtype, which {taken[0].overload} takes"
+        return f'[dtypes] {problem} instead: compute these, too, and write DTYPES = ("bfloat16", "float16", "float32")'
 
     def _failed(self) -> bool:
         return any(verdict.failed for verdict in self.verdicts.values())
@@ -229,7 +236,7 @@ class KernelTrial:
         return next((v for c, v in skipped if v.outcome is Outcome.SKIPPED and has_reference(c)), None)
 
     def _search(self) -> tuple[str, ...]:
-        """Return what no case reached of the file, in words, after cases were made that might reach it."""
+        """Search for cases that reach the remaining lines, and describe the lines still not reached."""
         for turn in range(SEARCHES):
             if self._failed() or not self._missing():
                 break
@@ -246,7 +253,7 @@ class KernelTrial:
         return unreached(kernel, reached) if reached else ()
 
     def _searched(self, turn: int, known: Mapping[str, list[Case]]) -> dict[str, list[Case]]:
-        """Return new variants of each overload; none of those that a bare file may refuse."""
+        """Return new variants for each overload, without those that a bare file may refuse."""
         variants: dict[str, list[Case]] = {}
         more = min(SEARCHED, self._options.extended) << turn
         for overload, cases in known.items():
@@ -259,18 +266,18 @@ class KernelTrial:
         return variants
 
     def _where_aten_refuses(self, result: TrialResult) -> TrialResult:
-        """Judge calls that ATen refuses: a kernel may answer them, but touch no memory that is not the call's.
+        """Judge calls that ATen refuses: a kernel may answer them, but must not access memory outside the call.
 
-        A failure counts against a kernel file, and narrows what a bare file is for.
+        A failure counts against a kernel file. For a bare file, it only restricts its purpose.
         """
         with _PREPARING:
             cases = {o: refused_cases(cases) for o, cases in self.cases.items()}
         before = dict(self.verdicts)
-        kept = {o: list(cases) for o, cases in self.cases.items()}
+        saved = {o: list(cases) for o, cases in self.cases.items()}
         self._judge_stage(REFUSED, cases)
         failed = next((v for key, v in self.verdicts.items() if key not in before and v.failed), None)
         if failed is None or not self._candidate.contract:
-            self.cases, self.verdicts = kept, before
+            self.cases, self.verdicts = saved, before
         if failed is None:
             return result
         if not self._candidate.contract:
@@ -278,9 +285,9 @@ class KernelTrial:
         return result.failing(failed, REFUSED)
 
     def _concluded(self, result: TrialResult, stage: str, missing: tuple[str, ...] = ()) -> TrialResult:
-        """Return the result of the verdicts so far. missing: what no case reached."""
+        """Return the result from the verdicts so far; `missing` describes lines that no case reached."""
         narrower = refused_dtypes(self._others, self.cases, self.verdicts)
-        self._others = {}  # those that count are among the cases now
+        self._others = {}  # those that count have become part of the cases
         order = [(overload, case.id) for overload, cases in self.cases.items() for case in cases]
         verdicts = [self.verdicts[key] for key in order if key in self.verdicts]
         ran = [v for v in verdicts if v.outcome is not Outcome.SKIPPED]
@@ -292,8 +299,8 @@ class KernelTrial:
         if failed is not None:
             return result.failing(failed, stage)
         if not ran:
-            none = "OpInfo has no sample of it, and no trace here a call; record one that has: enable capture MODEL"
-            return replace(result, detail=f"no case was run: {verdicts[0].detail if verdicts else none}")
+            reason = "OpInfo has no sample of it, and no trace here a call; record one that has: enable capture MODEL"
+            return replace(result, detail=f"no case was run: {verdicts[0].detail if verdicts else reason}")
         detail = "; ".join([f"{len(passed)} cases passed{self._where_passed()}", *missing])
         if result.compile_only:
             targets = ", ".join(f"{t.backend}:{t.arch}" for t in self._judge.platform.targets)
@@ -303,7 +310,7 @@ class KernelTrial:
         return replace(result, narrower=narrower, unreached=missing)
 
     def _where_passed(self) -> str:
-        """Return the dtypes and ranks of the tensors of the cases that passed, in words."""
+        """Describe the tensor dtypes and ranks in the passed cases."""
         passed = {key for key, verdict in self.verdicts.items() if verdict.outcome is Outcome.PASS}
         cases = [case for o, cases in self.cases.items() for case in cases if (o, case.id) in passed]
         dtypes = sorted({dtype for case in cases for dtype in case.dtypes})
@@ -314,7 +321,7 @@ class KernelTrial:
         return f": {', '.join(dtypes)}, of {rank}"
 
     def _with_known(self, result: TrialResult) -> TrialResult:
-        """Return the result with kept verdicts on other cases: a kernel that failed one of them does not pass."""
+        """Return the result combined with stored verdicts: a kernel that failed another case before does not pass."""
         jobs = [self.job(o, ()) for o in self.cases]
         standings = [self._judge.standings(job.kernels)[job.kernels, job.plan.overload] for job in jobs]
         failed = next((v for s in standings for v in s.failed.values()), None)
@@ -326,14 +333,14 @@ class KernelTrial:
 
 
 def refused_cases(cases: Sequence[Case]) -> list[Case]:
-    """Return calls that ATen refuses, made of those of the cases that were not made themselves."""
+    """Return calls that ATen refuses, derived from the cases that were not generated."""
     return refused([case for case in cases if not case.made])
 
 
 def alone(candidate: Candidate) -> Callable[[str], Job]:
-    """Return how a candidate serves overloads by itself, not as part of a library.
+    """Return a function that describes how a candidate serves overloads by itself, without a library.
 
-    A bare file may ask ATen for the operators that its dialect allows, and its results may have other strides.
+    A bare file may call the ATen operators that its dialect allows, and its results may have other strides.
     """
     kernel = candidate.kernel
     allowed = frozenset[str]() if candidate.contract else candidate.profile.wrapper_operators

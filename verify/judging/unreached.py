@@ -1,4 +1,7 @@
-"""What of a kernel file no case reached: statements, and comparisons with numbers that always came out one way."""
+"""Find the parts of a kernel file that no case reached.
+
+These are statements, and comparisons with numbers that always had the same result.
+"""
 
 from __future__ import annotations
 
@@ -9,34 +12,39 @@ from collections.abc import Iterable, Iterator
 from verify import syntax
 from verify.contract.kernel_file import KernelFile
 
-_MOST = 12  # that are told one by one
+_MOST = 12  # entries that are listed individually
 
 
 def unreached(kernel: KernelFile, reached: Iterable[str]) -> tuple[str, ...]:
-    """In a line each. reached: of every case that passed, as `verify.child.reach` tells it.
+    """Return one line for each unreached part.
 
-    Of the author's own text, without blocks; refusals, which are for calls that no case makes, are left out.
+    Only the author's own text is considered, without blocks. Branches that raise are excluded, because valid
+    calls do not reach them.
+
+    Args:
+        kernel: The kernel file.
+        reached: Records of all passed cases, as encoded by `verify.child.reach`.
     """
-    told = {mark for text in reached for part in text.split(",") for mark in _unpacked(part)}
+    marks = {mark for text in reached for part in text.split(",") for mark in _unpacked(part)}
     tree = syntax.parse(kernel.written)
     functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
     lines = sorted({s.lineno for f in functions for s in _statements(f.body)})
-    missing = [n for n in lines if str(n) not in told]
-    found = [_span(several) for several in _runs(lines, missing)]
+    missing = [n for n in lines if str(n) not in marks]
+    descriptions = [_span(run) for run in _runs(lines, missing)]
     for function in functions:
-        found += [] if _is_kernel(function) else _one_sided(function, told, set(missing))
-    more = [f"and {len(found) - _MOST} more"] if len(found) > _MOST else []
-    return (*found[:_MOST], *more)
+        descriptions += [] if _is_kernel(function) else _one_sided(function, marks, set(missing))
+    more = [f"and {len(descriptions) - _MOST} more"] if len(descriptions) > _MOST else []
+    return (*descriptions[:_MOST], *more)
 
 
 def _unpacked(part: str) -> list[str]:
-    """`3-5` as `3`, `4`, `5`; what is no run of lines as it is."""
+    """Expand `3-5` to `3`, `4`, `5`; return other parts unchanged."""
     first, dash, last = part.partition("-")
     return [str(n) for n in range(int(first), int(last) + 1)] if dash and first.isdigit() and last.isdigit() else [part]
 
 
 def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
-    """Those that valid calls may run."""
+    """Yield the statements that valid calls may run."""
     if any(isinstance(s, ast.Raise) for s in body):
         return
     for statement in body:
@@ -49,9 +57,9 @@ def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 def _runs(lines: list[int], missing: list[int]) -> Iterator[list[int]]:
-    """Missing lines with nothing between them that ran."""
-    places = {line: i for i, line in enumerate(lines)}
-    for _, group in itertools.groupby(enumerate(missing), lambda pair: places[pair[1]] - pair[0]):
+    """Yield groups of missing lines with no executed line between them."""
+    positions = {line: i for i, line in enumerate(lines)}
+    for _, group in itertools.groupby(enumerate(missing), lambda pair: positions[pair[1]] - pair[0]):
         yield [line for _, line in group]
 
 
@@ -63,7 +71,7 @@ def _is_kernel(function: ast.FunctionDef) -> bool:
     return any("jit" in ast.unparse(decorator) for decorator in function.decorator_list)
 
 
-def _one_sided(function: ast.FunctionDef, told: set[str], missing: set[int]) -> Iterator[str]:
+def _one_sided(function: ast.FunctionDef, marks: set[str], missing: set[int]) -> Iterator[str]:
     refusals = {
         id(inner)
         for node in ast.walk(function)
@@ -77,6 +85,6 @@ def _one_sided(function: ast.FunctionDef, told: set[str], missing: set[int]) -> 
             isinstance(v, ast.Constant) and type(v.value) in (int, float) for v in (node.left, *node.comparators)
         ):
             continue
-        seen = [value for value in (True, False) if f"{node.lineno}:{node.col_offset}={value}" in told]
-        if len(seen) == 1:
-            yield f"line {node.lineno}: {ast.unparse(node)} was always {seen[0]}"
+        results = [value for value in (True, False) if f"{node.lineno}:{node.col_offset}={value}" in marks]
+        if len(results) == 1:
+            yield f"line {node.lineno}: {ast.unparse(node)} was always {results[0]}"

@@ -1,7 +1,7 @@
-"""Verdicts, kept: keyed by what was judged and what judged it, so that nothing is run twice.
+"""Store verdicts by the identity of what was judged and of the judge, so that nothing is run twice.
 
-Whoever asks is told the strongest verdict that is known: a kernel that failed a case with every layer asked is told to
-fail it whichever command asks, and a weaker pass hides nothing.
+A query returns the strongest known verdict. A kernel that failed a case with every layer on fails it for every
+command, and a weaker pass hides nothing.
 """
 
 from __future__ import annotations
@@ -27,12 +27,13 @@ from verify.outcome import Outcome, Verdict
 from verify.platforms import Platform
 from verify.signing import is_signed, sign
 
-WHOLE = "whole"  # in the place of a case: the kernel file passed a trial in which nothing was left out
+WHOLE = "whole"  # replaces the case id: the kernel file passed a complete trial
 _SCHEMA_VERSION = 8
 _EARLIER = (1, 2, 3, 4, 5, 6, 7)  # formats that are not read; their verdicts are dropped
-PATIENCE_SECONDS = 60.0  # for another process that writes
+PATIENCE_SECONDS = 60.0  # time to wait for another process that writes
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
-_NO_SPACE = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)  # a limit on file sizes, or a quota, is an I/O error
+# a limit on file sizes, or a quota, is reported as an I/O error
+_NO_SPACE = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
 _NO_ACCESS = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM)
 _TABLE = """
 CREATE TABLE IF NOT EXISTS verdicts (
@@ -71,9 +72,14 @@ _INDEX = "CREATE INDEX IF NOT EXISTS verdicts_of_case ON verdicts (case_id)"
 
 @dataclass(frozen=True)
 class Conditions:
-    """Under which a case is judged. strict: results need the strides that ATen gives. allowed: what the wrapper may ask
-    of ATen besides memory and views. off: layers that are not asked. repeated: the case is run again, in other orders
-    and with other contents. sandbox: what confines the child.
+    """Conditions for judging a case.
+
+    Attributes:
+        strict: Results need ATen's strides.
+        allowed: ATen operators that the wrapper may call besides memory and views.
+        off: Layers that are switched off.
+        repeated: The case is repeated, in other orders and with other contents.
+        sandbox: How the child was confined.
     """
 
     strict: bool = True
@@ -84,11 +90,11 @@ class Conditions:
 
     @property
     def full(self) -> bool:
-        """Whether every layer is asked, and all that is asked of the library's kernels: such verdicts count."""
+        """Return True if every layer is on, with the requirements for library kernels; only such verdicts count."""
         return self.strict and not self.allowed and not self.off
 
     def covers(self, other: Conditions) -> bool:
-        """Whether who passes under these passes under those."""
+        """Return True if a pass under these conditions implies a pass under `other`."""
         return (
             (self.strict, self.sandbox) == (other.strict, other.sandbox)
             and self.allowed <= other.allowed
@@ -99,7 +105,7 @@ class Conditions:
 
 @dataclass(frozen=True)
 class Identity:
-    """What a verdict is keyed by. kernels: as in Job.kernels."""
+    """Key of a verdict; `kernels` is as in Job.kernels."""
 
     kernels: tuple[str, ...]
     overload: str
@@ -109,12 +115,17 @@ class Identity:
 
     @property
     def columns(self) -> tuple[str | int, ...]:
-        """As in the table."""
-        under = self.conditions
-        told = (",".join(sorted(under.allowed)), int(under.strict), ",".join(sorted(under.off)), int(under.repeated))
-        place = _place(self.platform)
+        """Values for the key columns in the table."""
+        conditions = self.conditions
+        encoded = (
+            ",".join(sorted(conditions.allowed)),
+            int(conditions.strict),
+            ",".join(sorted(conditions.off)),
+            int(conditions.repeated),
+        )
+        platform = _place(self.platform)
         judge = judge_version(self.platform, layers.draws(self.overload), self.case == WHOLE)
-        return ("+".join(self.kernels), self.overload, self.case, place, *told, under.sandbox, judge)
+        return ("+".join(self.kernels), self.overload, self.case, platform, *encoded, conditions.sandbox, judge)
 
     @property
     def key(self) -> str:
@@ -122,7 +133,7 @@ class Identity:
 
 
 class _Row(NamedTuple):
-    """The signed columns of a verdict."""
+    """Signed columns of a verdict."""
 
     key: str
     kernel: str
@@ -153,16 +164,21 @@ class _Row(NamedTuple):
 
     @property
     def verdict(self) -> Verdict:
-        told = (self.detail, self.report, self.layer, self.rule, self.sandbox)
-        known = (self.dtypes, self.signature, self.kind, self.variants, self.reached)
-        return Verdict(self.case_id, Outcome(self.outcome), *told, *known)
+        evidence = (self.detail, self.report, self.layer, self.rule, self.sandbox)
+        facts = (self.dtypes, self.signature, self.kind, self.variants, self.reached)
+        return Verdict(self.case_id, Outcome(self.outcome), *evidence, *facts)
 
 
 @cache
 def judge_version(platform: Platform, draws: bool = True, whole: bool = False) -> str:
-    """Return what judges on a platform: a verdict of another torch, triton or layer of judging is not this one's.
+    """Return the judge's versions on a platform: torch, triton and the judging layers.
 
-    draws: of overloads that may draw random numbers. whole: of a whole trial.
+    A verdict from other versions does not count.
+
+    Args:
+        platform: The platform.
+        draws: True for overloads that may draw random numbers.
+        whole: True for a whole trial.
     """
     return f"{_machine()}, judge: {layers.versions(platform, draws, whole)}"
 
@@ -174,19 +190,21 @@ def _machine() -> str:
 
 
 class VerdictStore:
-    """SQLite in WAL mode; safe for the threads of one process and for several processes.
+    """SQLite store in WAL mode, safe for threads and for several processes.
 
-    Verdicts that this user's commands did not sign (verify/signing.py) are not believed, and judged anew.
+    Verdicts that this user's commands did not sign (verify/signing.py) are ignored, and the cases are judged
+    again.
     """
 
     def __init__(self, path: Path, warn: Callable[[str], None] = lambda line: None) -> None:
         """Open or create a store.
 
         Args:
-            warn: Is called once with a line if a verdict is not believed.
+            path: Store file.
+            warn: Function that is called once, with one line, if a verdict is ignored.
 
         Raises:
-            UserError: The file is no verdict store, or a newer one.
+            UserError: The file is no verdict store, or has a newer format.
         """
         self._path, self._warn = path, warn
         self._lock = threading.Lock()
@@ -208,7 +226,7 @@ class VerdictStore:
             raise
 
     def _write_ahead(self) -> None:
-        """Turn to WAL mode. For this SQLite does not wait for other processes, so it is tried again."""
+        """Switch to WAL mode, and retry while the store is busy, because SQLite does not wait here."""
         deadline = time.monotonic() + PATIENCE_SECONDS
         while True:
             try:
@@ -223,22 +241,22 @@ class VerdictStore:
         return int(self._db.execute("PRAGMA user_version").fetchone()[0])
 
     def _create(self) -> None:
-        """Make the table, if no other process has meanwhile. Raises UserError for a format of another release."""
+        """Create the table unless another process has done so; raise UserError for an unknown format."""
         with self._db:
             self._db.execute("BEGIN IMMEDIATE")
-            found = self._format()
-            if found not in (0, *_EARLIER, _SCHEMA_VERSION):
+            number = self._format()
+            if number not in (0, *_EARLIER, _SCHEMA_VERSION):
                 raise UserError(
-                    f"{self._path}: verdicts of format {found}, this toolkit reads {_SCHEMA_VERSION}; remove the file"
+                    f"{self._path}: verdicts of format {number}, this toolkit reads {_SCHEMA_VERSION}; remove the file"
                 )
-            if found in _EARLIER:
+            if number in _EARLIER:
                 self._db.execute("DROP TABLE verdicts")
             self._db.execute(_TABLE)
             self._db.execute(_INDEX)
             self._db.execute(f"PRAGMA user_version={_SCHEMA_VERSION}")
 
     def _explained(self, error: Exception) -> UserError:
-        """What went wrong with the file and what to do: only damage is a reason to remove it."""
+        """Return an error that explains the failure and its remedy; only damage is a reason to remove the file."""
         kind = _kind(error)
         if kind in _BUSY:
             return UserError(f"{self._path}: in use by another process; wait for it or stop it")
@@ -252,86 +270,103 @@ class VerdictStore:
         return UserError(f"{self._path}: not a sound verdict store ({error}); remove it, all will be judged anew")
 
     def get(self, identity: Identity) -> Verdict | None:
-        """The strongest verdict that is known under conditions which decide these; None if there is none.
+        """Return the strongest verdict known under conditions that decide these; None if there is none.
 
-        Where every layer is to be asked, that is a failure under any conditions that ask them all; else a pass under
-        conditions that cover these. Raises UserError if the store is damaged.
+        If all layers are on, a failure under any conditions with all layers on takes precedence. Otherwise it is
+        a pass under conditions that cover these.
+
+        Raises:
+            UserError: The store is damaged.
         """
-        kernels, overload, case, place, *_, judge = identity.columns
+        kernels, overload, case, platform, *_, judge = identity.columns
         rows = self._rows(
             "case_id = ? AND kernel = ? AND overload = ? AND platform = ? AND judge = ?",
-            (case, kernels, overload, place, judge),
+            (case, kernels, overload, platform, judge),
         )
-        asked, passed = identity.conditions, None
-        for under, verdict in ((row.conditions, row.verdict) for row in rows):
-            if under == asked or (verdict.outcome is Outcome.PASS and under.covers(asked)):
+        conditions, passed = identity.conditions, None
+        for stored_conditions, verdict in ((row.conditions, row.verdict) for row in rows):
+            if stored_conditions == conditions or (
+                verdict.outcome is Outcome.PASS and stored_conditions.covers(conditions)
+            ):
                 passed = passed or verdict
-            if verdict.outcome is not Outcome.PASS and (under == asked or (under.full and asked.full)):
+            if verdict.outcome is not Outcome.PASS and (
+                stored_conditions == conditions or (stored_conditions.full and conditions.full)
+            ):
                 return verdict
         return passed
 
     def put(self, identity: Identity, verdict: Verdict, seconds: float) -> None:
-        """Keep a verdict: on the disk when this returns, never changed. Raises UserError if that cannot be."""
-        told = (verdict.detail, verdict.report, verdict.layer, verdict.rule)
-        known = (verdict.dtypes, verdict.signature, verdict.kind, verdict.variants, verdict.reached)
-        row = (identity.key, *identity.columns, str(verdict.outcome), *told, *known)
+        """Store a verdict durably, and never change it; raise UserError if it cannot be written."""
+        evidence = (verdict.detail, verdict.report, verdict.layer, verdict.rule)
+        facts = (verdict.dtypes, verdict.signature, verdict.kind, verdict.variants, verdict.reached)
+        row = (identity.key, *identity.columns, str(verdict.outcome), *evidence, *facts)
         values = (*row, sign(*map(str, row)), seconds, time.time())
         try:
             with self._lock, self._db:
-                found = self._db.execute(f"SELECT {_SIGNED}, signed FROM verdicts WHERE key = ?", (identity.key,))
-                if not any(self._is_believed(kept) for kept in found):
+                stored = self._db.execute(f"SELECT {_SIGNED}, signed FROM verdicts WHERE key = ?", (identity.key,))
+                if not any(self._is_believed(row_stored) for row_stored in stored):
                     self._db.execute(f"REPLACE INTO verdicts VALUES ({','.join('?' * len(values))})", values)
         except sqlite3.DatabaseError as error:
             raise self._explained(error) from error
 
     def put_whole(self, kernel: str, overload: str, platform: Platform, sandbox: str, detail: str) -> None:
-        """Keep that a kernel file passed a trial in which nothing was left out.
+        """Record that a kernel file passed a complete trial.
 
         Args:
-            kernel: Its key.
-            overload: The first that it lists.
+            kernel: Kernel file key.
+            overload: First overload that it lists.
+            platform: Trial platform.
+            sandbox: How the children were confined.
+            detail: One line.
         """
         identity = Identity((kernel,), overload, WHOLE, platform, Conditions(sandbox=sandbox))
         self.put(identity, Verdict(WHOLE, Outcome.PASS, detail), 0.0)
 
     def standings(self, platform: Platform, kernels: tuple[str, ...] = ()) -> Standings:
-        """What is known of every kernel on every overload: of verdicts of this judge with every layer asked.
+        """Return every kernel's standing for every overload, from this judge's verdicts with all layers on.
 
-        kernels: of these alone. Raises UserError if the store is damaged.
+        Args:
+            platform: The platform.
+            kernels: Restrict the result to these kernels.
+
+        Raises:
+            UserError: The store is damaged.
         """
-        where = f"{_OF_JUDGE} AND strict AND allowed = '' AND off = '' AND kernel = ifnull(?, kernel)"
-        rows = self._rows(where, (*_judge(platform), "+".join(kernels) or None))
-        found: defaultdict[tuple[str, str], Standing] = defaultdict(Standing)
+        condition = f"{_OF_JUDGE} AND strict AND allowed = '' AND off = '' AND kernel = ifnull(?, kernel)"
+        rows = self._rows(condition, (*_judge(platform), "+".join(kernels) or None))
+        standings: defaultdict[tuple[str, str], Standing] = defaultdict(Standing)
         cases = [row for row in rows if row.case_id != WHOLE]
         for row in cases:
             if row.outcome != Outcome.PASS:
-                found[row.kernel, row.overload].failed.setdefault(row.case_id, row.verdict)
+                standings[row.kernel, row.overload].failed.setdefault(row.case_id, row.verdict)
         for row in cases:
-            standing = found[row.kernel, row.overload]
+            standing = standings[row.kernel, row.overload]
             if row.outcome == Outcome.PASS and row.case_id not in standing.failed:
                 standing.passed[row.case_id] = Passed(row.dtypes, row.signature, row.kind, row.variants)
-        known = Standings({(tuple(kernel.split("+")), overload): s for (kernel, overload), s in found.items()})
-        known.platform, known.platform_typed = platform.name, platform.typed
-        known.tried = frozenset(row.kernel for row in rows if row.case_id == WHOLE)
-        return known
+        result = Standings({(tuple(kernel.split("+")), overload): s for (kernel, overload), s in standings.items()})
+        result.platform, result.platform_typed = platform.name, platform.typed
+        result.tried = frozenset(row.kernel for row in rows if row.case_id == WHOLE)
+        return result
 
     def accuracies(self, platform: Platform) -> dict[tuple[tuple[str, ...], str], float]:
-        """By kernels and overload, the largest error of a case that passed, where it was told, in units of ATen's own.
+        """Return the largest recorded error in a passed case by kernels and overload, relative to ATen's own error.
 
-        Raises UserError if the store is damaged.
+        Raises:
+            UserError: The store is damaged.
         """
-        found: dict[tuple[tuple[str, ...], str], float] = {}
-        where = f"outcome = 'PASS' AND detail LIKE 'largest error %' AND {_OF_JUDGE}"
-        for row in self._rows(where, _judge(platform)):
-            which, error = (tuple(row.kernel.split("+")), row.overload), float(row.detail.split()[2])
+        errors: dict[tuple[tuple[str, ...], str], float] = {}
+        condition = f"outcome = 'PASS' AND detail LIKE 'largest error %' AND {_OF_JUDGE}"
+        for row in self._rows(condition, _judge(platform)):
+            key, error = (tuple(row.kernel.split("+")), row.overload), float(row.detail.split()[2])
             if math.isfinite(error):
-                found[which] = max(found.get(which, 0.0), error)
-        return found
+                errors[key] = max(errors.get(key, 0.0), error)
+        return errors
 
     def _rows(self, where: str, values: tuple[Any, ...]) -> list[_Row]:
-        """Return the rows that are believed, in the order in which they came.
+        """Return the rows with valid signatures, in insertion order.
 
-        Raises UserError if the store is damaged.
+        Raises:
+            UserError: The store is damaged.
         """
         fetched = self._fetched(f"SELECT {_SIGNED}, signed FROM verdicts WHERE {where} ORDER BY rowid", values)
         try:
@@ -353,7 +388,7 @@ class VerdictStore:
         return False
 
     def _fetched(self, query: str, values: tuple[Any, ...]) -> list[Any]:
-        """Raises UserError if the store is damaged."""
+        """Return a query's rows; raise UserError if the store is damaged."""
         try:
             with self._lock:
                 return self._db.execute(query, values).fetchall()
@@ -365,12 +400,15 @@ class VerdictStore:
 
 
 def _kind(error: Exception) -> int:
-    """SQLite's primary result code; 0 for an error that is not SQLite's own."""
+    """Return SQLite's primary result code, or 0 for other errors."""
     return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF
 
 
 def _judge(platform: Platform) -> tuple[str, ...]:
-    """The values of `_OF_JUDGE`: what judges overloads that draw on the platform, and the others; likewise whole."""
+    """Return the parameters for `_OF_JUDGE`.
+
+    They are the platform and the judge's versions for overloads that draw or not, and for whole trials or cases.
+    """
     both = (True, False)
     return _place(platform), *(judge_version(platform, draws, whole) for draws in both for whole in both)
 

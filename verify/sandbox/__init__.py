@@ -1,1 +1,1 @@
-"""The parent's side of a child: what it may do, what travels to it and back, how it ends."""
+"""Parent's side of the sandbox: the rights of a child process, the protocol to it, and how it ends."""

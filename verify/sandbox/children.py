@@ -1,4 +1,7 @@
-"""The parent's side of a child: start it, put cases to it under a deadline, kill its session, tell how it died."""
+"""Start child processes, send cases to them under a deadline, kill their sessions, and report how they died.
+
+Used by the judge (verify/judging) and by everything else that runs code in a sandboxed process.
+"""
 
 from __future__ import annotations
 
@@ -20,14 +23,18 @@ from verify.sandbox import confine, wire
 from verify.sandbox.nursery import JUDGED, nursery
 from verify.sandbox.processes import HOME_PREFIX, MEMORY, remove
 
-END_SECONDS = 5.0  # a zygote ends in milliseconds, unless its child fights back
-START_SECONDS = 120.0  # torch and triton import in 2.5 s; a busy machine may take long
+END_SECONDS = 5.0  # a zygote ends within milliseconds, unless its child resists
+START_SECONDS = 120.0  # importing torch and triton takes 2.5 s; it may take far longer on a busy machine
 
 
 class ChildDied(Exception):
-    """The child ended before it answered. `timeout`: it was killed at the deadline; else `how` says what ended it.
+    """Error raised if a child ends before it answers.
 
-    keep: whether the kernel is to blame for good; a deadline, a SIGKILL or a lost zygote may be the machine's doing.
+    Attributes:
+        how: Reason for the end, for reports.
+        timeout: True if the child was killed at its deadline.
+        keep: True if the kernel is certainly to blame, so that the verdict may be stored. A deadline, a SIGKILL
+            or a lost zygote may have been caused by the machine.
     """
 
     def __init__(self, how: str, timeout: bool = False, keep: bool = False) -> None:
@@ -38,11 +45,19 @@ class ChildDied(Exception):
 
 
 class Zygote:
-    """A pre-imported process of one mode, COMPILE, EXECUTE or DEVICE; started again if it is lost.
+    """Process with torch imported from which the children of one mode (COMPILE, EXECUTE or DEVICE) are forked.
 
-    device: of mode DEVICE, where its children run kernels. sandbox: `full`, or `none` for kernels that are
-    trusted. runner: what answers a job's requests in its children, as child.serve.Runner: `module:name`. level: what
-    holds its children, for the record. Raises UserError if `full` cannot be had.
+    It is restarted if it is lost. `level` describes the confinement of its children, for the verdict.
+
+    Args:
+        mode: One of COMPILE, EXECUTE and DEVICE of verify/platforms.py.
+        sandbox: `full`, or `none` for trusted kernels.
+        device: Device on which the children run kernels; mode DEVICE only.
+        runner: Class that answers the requests of a job in the children, as `module:name`; see
+            child.serve.Runner.
+
+    Raises:
+        UserError: The sandbox `full` is not available on this machine, or the process did not start.
     """
 
     def __init__(
@@ -61,7 +76,7 @@ class Zygote:
 
     def _start(self) -> None:
         ours, theirs = socket.socketpair()
-        told = {
+        request = {
             "mode": self.mode,
             "runner": self._runner,
             "sandbox": self._sandbox,
@@ -72,7 +87,7 @@ class Zygote:
         self.control = ours
         try:
             with theirs:
-                origin.ask(told, theirs.fileno())
+                origin.ask(request, theirs.fileno())
             self.pid = wire.receive(ours, time.monotonic() + START_SECONDS)[0]["pid"]
         except (wire.WireError, OSError) as error:
             self.close()
@@ -80,13 +95,13 @@ class Zygote:
             raise UserError(f"the {self.mode} process did not start: {words[:300]}") from error
 
     def fork(self, job: dict[str, Any], log_fd: int | None = None) -> Child:
-        """A fresh child that has been sent `job`. log_fd: a file where it notes what it does."""
+        """Fork a fresh child and send it `job`; the child logs its progress to `log_fd`, if given."""
         try:
             return self._fork(job, log_fd)
         except (wire.WireError, OSError):
             if self._closed:
                 raise
-            self._kill()  # lost, by a signal or for want of memory: one new start
+            self._kill()  # the zygote was lost, by a signal or for lack of memory: restart it once
             self.control.close()
             self._start()
             return self._fork(job, log_fd)
@@ -95,28 +110,32 @@ class Zygote:
         ours, theirs = socket.socketpair()
         try:
             with theirs:
-                given = [theirs.fileno()] if log_fd is None else [theirs.fileno(), log_fd]
-                socket.send_fds(self.control, [MEMORY.pack(job["memory_bytes"])], given)
+                descriptors = [theirs.fileno()] if log_fd is None else [theirs.fileno(), log_fd]
+                socket.send_fds(self.control, [MEMORY.pack(job["memory_bytes"])], descriptors)
             deadline = time.monotonic() + START_SECONDS
             pid = wire.receive(self.control, deadline)[0].get("pid")
             if pid is None:
                 raise wire.WireError("closed by another thread, which has read the answer")
             wire.send(ours, job)
-            told = wire.receive(ours, deadline)[0]
+            status = wire.receive(ours, deadline)[0]
         except (wire.WireError, OSError):
             ours.close()
             raise
         child = Child(self, pid, ours, job["memory_bytes"])
-        if "failed" in told:
+        if "failed" in status:
             with child:
-                place = self.device.place if self.device else self.mode
-                raise UserError(f"{place} cannot be used ({told['failed']}); see: enable doctor")
+                name = self.device.place if self.device else self.mode
+                raise UserError(f"{name} cannot be used ({status['failed']}); see: enable doctor")
         if self._sandbox == confine.FULL:
-            self._check(child, told["denied"])
+            self._check(child, status["denied"])
         return child
 
     def _check(self, child: Child, denied: list[str]) -> None:
-        """Whether a child that has loaded no kernel yet is held: by what it saw refused, and by what is seen here."""
+        """Raise UserError unless the sandbox holds a child that has loaded no kernel yet.
+
+        Both sides are checked: the child reports which attempts were denied, and the parent looks at the canary
+        file.
+        """
         open_still = confine.PROFILES[self.mode].denied - set(denied)
         if open_still or self._canary.read_text() != "untouched" or self._canary.with_name("created").exists():
             with child:
@@ -126,13 +145,13 @@ class Zygote:
                 )
 
     def close(self) -> None:
-        """End the process and everything it started. May be called from another thread than the one that waits."""
+        """End the process and everything it started; a thread other than the waiting one may call this."""
         self._closed = True
         with suppress(OSError):
-            self.control.shutdown(socket.SHUT_WR)  # unlike a kill, this leaves it the time to end its descendants
+            self.control.shutdown(socket.SHUT_WR)  # unlike a kill, this gives it time to end its descendants
             self.control.settimeout(END_SECONDS)
             try:
-                while self.control.recv(1 << 12):  # what was on its way; then its end of the socket is gone
+                while self.control.recv(1 << 12):  # drain pending messages until the peer closes its end of the socket
                     pass
             except TimeoutError:
                 self._kill()
@@ -146,9 +165,13 @@ class Zygote:
 
 
 class Child:
-    """One forked child. A context manager: on leaving it, the child and whatever it started are dead.
+    """One forked child, used as a context manager: on exit, the child and its descendants are dead.
 
-    most: bytes that one answer may have; more than the child's memory it cannot be.
+    Args:
+        zygote: Process that forked the child.
+        pid: Process id of the child.
+        sock: Socket to the child.
+        most: Maximum bytes in one answer. An answer cannot exceed the child's memory.
     """
 
     def __init__(self, zygote: Zygote, pid: int, sock: socket.socket, most: int) -> None:
@@ -160,7 +183,16 @@ class Child:
     def ask(
         self, packed: Packed, seconds: float, request: dict[str, Any] | None = None
     ) -> tuple[dict[str, Any], list[Any]]:
-        """Put one case to the child. request: how to run it. Raises ChildDied; then the child is of no more use."""
+        """Send one case to the child and return the header and the buffers of its answer.
+
+        Args:
+            packed: The call with its tensors.
+            seconds: Time limit for the answer.
+            request: How to run the case.
+
+        Raises:
+            ChildDied: The child gave no answer in time, or it ended. The child cannot be used any more.
+        """
         deadline = time.monotonic() + seconds
         self._sock.settimeout(seconds)
         try:
@@ -172,7 +204,7 @@ class Child:
             raise self._death() from error
 
     def hang_up(self) -> None:
-        """Have the thread that waits for an answer find the child dead."""
+        """Shut down the socket, so that a thread waiting for an answer sees the child as dead."""
         with suppress(OSError):
             self._sock.shutdown(socket.SHUT_RDWR)
 
@@ -189,9 +221,9 @@ class Child:
         return ChildDied(f"exited with status {code} before it answered", keep=True)
 
     def _end(self, grace: float = 1.0) -> tuple[int | None, str]:
-        """The child's wait status, and why its zygote killed it ("": it did not); None: the zygote is gone.
+        """Return the child's wait status, and the reason if its zygote killed it ("" otherwise).
 
-        It is killed here if it has not ended within `grace` seconds.
+        The status is None if the zygote is gone. The child is killed if it has not ended within `grace` seconds.
         """
         self._sock.close()
         pid, self._pid = self._pid, 0

@@ -1,9 +1,11 @@
-"""What a child may do, taken away before it loads a kernel: Landlock, seccomp, limits. By ctypes alone.
+"""Confine a child before it loads a kernel, with Landlock, seccomp and resource limits, through ctypes alone.
 
-`confine` is called in a child that has one thread and cannot be undone. `observed` then tries what must not work; its
-answer, and not that something was called, is what the parent goes by. Landlock covers files, TCP, abstract sockets and
-signals; seccomp (verify/sandbox/seccomp.py) the rest of the network, processes and the kernel; limits memory and disk.
-Not held: a kernel that knows a hole of this Linux, or of a GPU's driver; what the child itself holds in memory.
+`confine` is called in a child that has one thread, and it cannot be undone. Afterwards `observed` attempts
+forbidden actions. The parent trusts the result of these attempts, not the fact that `confine` was called.
+Landlock covers files, TCP, abstract sockets and signals. Seccomp (verify/sandbox/seccomp.py) covers the rest of
+the network, processes and the kernel. Limits cover memory and disk.
+Out of scope: a kernel that exploits a hole in this Linux or in a GPU driver, and the data in the child's own
+memory.
 """
 
 from __future__ import annotations
@@ -30,20 +32,20 @@ from traces.packaging import IMPORT_ROOT, ROOT
 from verify.platforms import Device
 from verify.sandbox import seccomp
 
-FULL, NONE = "full", "none"  # the two sandboxes that can be asked for
+FULL, NONE = "full", "none"  # the two sandboxes that a user can choose
 
-FILE_BYTES = 64 << 20  # of one file
+FILE_BYTES = 64 << 20  # size limit for one file
 OPEN_FILES = 128
-CPU_SECONDS = 4 * 3600  # of one child, all its cases; the parent's deadline comes first
-# of the environment that the zygote was given
+CPU_SECONDS = 4 * 3600  # for one child with all its cases; the parent's deadline comes first
+# Environment variables that a child inherits from its zygote.
 _KEPT = ("PATH", "OMP_NUM_THREADS", "TRITON_INTERPRET", "TRITON_DEFAULT_FP_FUSION")
-_NEEDED = ("torch", "triton", "numpy")  # of packages, those that every child imports
+_NEEDED = ("torch", "triton", "numpy")  # packages that every child imports
 
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_NO_NEW_PRIVS = 1, 4, 38  # linux/prctl.h
 
 # linux/landlock.h; the three calls have these numbers on every architecture
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
-_OLDEST_ABI = 3  # Linux 6.2: truncating a file is covered
+_OLDEST_ABI = 3  # Linux 6.2; the first version here that covers truncation
 _EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR, _REMOVE_DIR, _REMOVE_FILE = (1 << i for i in range(6))
 _MAKE_DIR, _MAKE_REG, _REFER, _TRUNCATE, _IOCTL_DEV = 1 << 7, 1 << 8, 1 << 13, 1 << 14, 1 << 15
 _READ = _READ_FILE | _READ_DIR
@@ -51,37 +53,43 @@ _OWN = _READ | _WRITE_FILE | _TRUNCATE | _MAKE_REG | _MAKE_DIR | _REMOVE_FILE | 
 _DEVICE = _READ_FILE | _WRITE_FILE | _IOCTL_DEV
 _OF_FILES = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL_DEV
 
-_GCC = ("cc1", "collect2", "as", "ld")  # what gcc starts
-_CAP_DAC_READ_SEARCH = 2  # root reads what belongs to others; Landlock says which of it
+_GCC = ("cc1", "collect2", "as", "ld")  # programs that gcc starts
+_CAP_DAC_READ_SEARCH = 2  # lets root read files that belong to others; Landlock restricts which ones
 
 
 @dataclass(frozen=True)
 class Rights:
-    """What one kind of child needs. compilers: it starts ptxas; devices: it uses a GPU, initialised before the lock."""
+    """Extra rights that one kind of child needs.
+
+    Attributes:
+        compilers: The child starts ptxas.
+        devices: The child uses a GPU, which is initialised before confinement.
+    """
 
     compilers: bool = False
     devices: bool = False
 
     @property
     def denied(self) -> frozenset[str]:
-        """What a child of this profile must have seen refused."""
+        """Return the names of the attempts that `observed` must report as denied in such a child."""
         names = {"read", "write", "create", "chmod", "socket", "fork", "execute", "signal", "environment", "memory"}
         return frozenset(names - ({"memory"} if self.devices else set()))
 
 
-# `device` compiles and executes in one process that has imported torch, initialised a GPU and built Triton's launcher
-# before the lock, and after `isolate`, which would close the driver's descriptors; nothing can be forked after that.
+# A `device` child compiles and executes in one process. It imports torch, initialises the GPU and builds Triton's
+# launcher before confinement, and after `isolate`, which would close the driver's descriptors. Nothing can be
+# forked after that.
 PROFILES = {"execute": Rights(), "compile": Rights(compilers=True), "device": Rights(compilers=True, devices=True)}
 
 
 @lru_cache(None)
 def _landlock_abi() -> int:
-    """The version of Landlock that this kernel has; 0: none."""
+    """Return the Landlock ABI version of this Linux kernel, or 0 if it has none."""
     return max(0, int(ctypes.CDLL(None).syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), 1)))
 
 
 def missing() -> list[str]:
-    """What a sandbox needs and this machine lacks."""
+    """Return the features that a sandbox needs and this machine does not have."""
     abi, lacks = _landlock_abi(), []
     if abi < _OLDEST_ABI:
         lacks.append(f"Landlock {_OLDEST_ABI} or later (this kernel has {abi or 'none'})")
@@ -91,9 +99,10 @@ def missing() -> list[str]:
 
 
 def level(sandbox: str = FULL) -> str:
-    """What holds a kernel here, in a few words that go into every verdict.
+    """Return a short description of the confinement, which is stored in every verdict.
 
-    Raises UserError if `sandbox` is neither `full` nor `none`, or `full` cannot be had.
+    Raises:
+        UserError: `sandbox` is neither `full` nor `none`, or `full` is not available.
     """
     if sandbox == NONE:
         return NONE
@@ -108,7 +117,7 @@ def level(sandbox: str = FULL) -> str:
 
 
 def detach(parent: int) -> None:
-    """A session of its own, which ends with the process that forked it. Raises SystemExit if that has ended already."""
+    """Start a new session that ends with the parent process; raise SystemExit if the parent has already ended."""
     os.setsid()
     _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
@@ -116,7 +125,11 @@ def detach(parent: int) -> None:
 
 
 def limit(memory_bytes: int | None) -> None:
-    """Limits of this process. memory_bytes: address space beyond what is mapped now; None: as much as it likes."""
+    """Set the resource limits for this process.
+
+    Args:
+        memory_bytes: Address space beyond the bytes mapped now; None sets no limit.
+    """
     limits = {resource.RLIMIT_CORE: 0, resource.RLIMIT_FSIZE: FILE_BYTES, resource.RLIMIT_NOFILE: OPEN_FILES}
     if memory_bytes is not None:
         limits[resource.RLIMIT_AS] = _address_space() + memory_bytes
@@ -128,8 +141,16 @@ def limit(memory_bytes: int | None) -> None:
 
 
 def isolate(work: Path, keep: Iterable[int], cache: Path | None = None, device: Device | None = None) -> None:
-    """No descriptor but `keep`, /dev/null as the standard ones, none of the environment but what `device` needs, `work`
-    as every directory but that of compiled kernels, if there is a `cache` for them."""
+    """Close inherited descriptors, and reset the environment and the working directory.
+
+    Descriptors 0, 1 and 2 become /dev/null. HOME, TMPDIR and the working directory become `work`.
+
+    Args:
+        work: Work directory.
+        keep: Descriptors that stay open.
+        cache: Directory for compiled Triton kernels; by default a folder inside `work`.
+        device: Device whose environment variables are preserved.
+    """
     null = os.open(os.devnull, os.O_RDWR)
     for standard in (0, 1, 2):
         os.dup2(null, standard)
@@ -145,9 +166,17 @@ def isolate(work: Path, keep: Iterable[int], cache: Path | None = None, device: 
 
 
 def confine(profile: Rights, work: Path, cache: Path | None = None, device: Device | None = None) -> None:
-    """Take away everything else, for good. `work` and `cache`: the directories that stay writable.
+    """Drop all other rights permanently.
 
-    Raises OSError if the kernel refuses, RuntimeError if there are threads that Landlock would not cover.
+    Args:
+        profile: Rights to preserve.
+        work: Directory that stays writable.
+        cache: Second directory that stays writable.
+        device: Device whose files stay accessible.
+
+    Raises:
+        OSError: The Linux kernel refused a restriction.
+        RuntimeError: The process has other threads, which Landlock would not cover.
     """
     if not profile.devices and len(os.listdir("/proc/self/task")) != 1:
         raise RuntimeError("this process has other threads, which Landlock would not cover")
@@ -159,7 +188,12 @@ def confine(profile: Rights, work: Path, cache: Path | None = None, device: Devi
 
 
 def observed(canary: Path, memory_bytes: int | None) -> list[str]:
-    """What this process tries in vain. `canary`: a file outside the work directory; the parent looks at it too."""
+    """Attempt forbidden actions and return the names of those that were denied.
+
+    Args:
+        canary: File outside the work directory, which the parent also inspects.
+        memory_bytes: Memory limit; mapping twice as much has to fail. None skips this attempt.
+    """
     parent = os.getppid()
     attempts: dict[str, Callable[[], object]] = {
         "read": lambda: os.open(canary, os.O_RDONLY),
@@ -200,15 +234,18 @@ def _prctl(option: int, value: int) -> None:
 
 
 def _address_space() -> int:
-    """Bytes of address space that this process has mapped: 1 GiB with torch for the CPU, many with one for CUDA."""
+    """Return the bytes of address space that are mapped: 1 GiB with torch for CPU, many GiB with CUDA."""
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     return pages * resource.getpagesize()
 
 
 def _drop_capabilities() -> None:
-    """A root that is none: it neither raises its limits nor signals, traces or mounts."""
+    """Drop all capabilities except CAP_DAC_READ_SEARCH.
+
+    Then even root cannot raise its limits, signal or trace other processes, or mount.
+    """
     header = struct.pack("@Ii", 0x20080522, 0)  # _LINUX_CAPABILITY_VERSION_3 of linux/capability.h, this thread
-    sets = ctypes.create_string_buffer(24)  # effective, permitted, inheritable; twice 32 bits
+    sets = ctypes.create_string_buffer(24)  # effective, permitted, inheritable; each as two words with 32 bits
     libc = ctypes.CDLL(None, use_errno=True)
     libc.capget(header, sets)
     effective, permitted, _, *_ = struct.unpack("@6I", sets)
@@ -218,7 +255,7 @@ def _drop_capabilities() -> None:
 
 
 def _rules(profile: Rights, own: Iterable[Path]) -> list[tuple[str, int]]:
-    """Paths and what may be done beneath them."""
+    """Return pairs of a path and the Landlock access bits beneath it."""
     rules = [(f"/proc/{os.getpid()}", _READ), ("/dev/null", _READ_FILE | _WRITE_FILE)]
     rules += [(str(path), _OWN) for path in own]
     rules += [(path, _READ) for path in _readable()]
@@ -228,23 +265,29 @@ def _rules(profile: Rights, own: Iterable[Path]) -> list[tuple[str, int]]:
 
 
 def _device_rules(device: Device | None) -> list[tuple[str, int]]:
-    """What a driver opens while kernels run."""
+    """Return the rules for the files that a driver opens while kernels run."""
     if device is None:
         return []
     files = [path for pattern in device.files for path in glob(pattern) if not path.endswith("modeset")]
     rules = [(path, _DEVICE | (_READ_DIR if os.path.isdir(path) else 0)) for path in files]
-    rules += [(f"/proc/{os.getpid()}/task", _READ | _WRITE_FILE)]  # the driver names its threads
+    rules += [(f"/proc/{os.getpid()}/task", _READ | _WRITE_FILE)]  # the driver sets the names of its threads
     rules += [(path, _READ) for path in device.system_files]
     return [(path, access) for path, access in rules if os.path.exists(path)]
 
 
 def package_directories() -> list[Path]:
-    """Where Python looks for packages that were installed, with pip's `--target` too; no home, no working tree."""
+    """Return the directories on sys.path that hold installed packages, including those of pip's `--target`.
+
+    Home directories and working trees are not included.
+    """
     return [p for p in map(Path, sys.path) if p.is_absolute() and _holds_packages(p)]
 
 
 def search_path() -> str:
-    """The PYTHONPATH of a child with another home: this toolkit, and packages that Python does not find by itself."""
+    """Return the PYTHONPATH for a child with another home directory.
+
+    It has this toolkit, and the packages that Python does not find by itself.
+    """
     own = (sys.prefix, sys.base_prefix, sys.exec_prefix)
     elsewhere = [str(p) for p in package_directories() if not any(p.is_relative_to(prefix) for prefix in own)]
     return os.pathsep.join([str(IMPORT_ROOT), *elsewhere])
@@ -256,7 +299,7 @@ def _holds_packages(directory: Path) -> bool:
 
 
 def _readable() -> list[str]:
-    """Python, its packages, the toolkit's own, the system's libraries."""
+    """Return the readable paths: Python, its packages, this toolkit, and system libraries."""
     packages = map(str, package_directories())
     toolkit = [str(ROOT / name) for name in ("traces", "verify")]
     system = ["/usr", "/lib", "/lib64", "/etc/ld.so.cache", "/etc/localtime", "/sys/devices/system/cpu"]
@@ -265,20 +308,24 @@ def _readable() -> list[str]:
 
 
 def _compilers(launchers: bool) -> list[str]:
-    """Triton's ptxas and the loader that the kernel starts it with; for launchers also the C compiler's programs."""
+    """Return the executables that compilation starts.
+
+    These are Triton's ptxas and the dynamic loader. With `launchers` they include the programs that the C
+    compiler needs.
+    """
     spec = importlib.util.find_spec("triton")
     roots = spec.submodule_search_locations or [] if spec else []
     binaries = [str(p) for root in roots for p in Path(root).glob("backends/*/bin/*")]
-    compiler = shutil.which("gcc") if launchers else None  # Triton compiles a launcher for each signature
+    compiler = shutil.which("gcc") if launchers else None  # Triton compiles a C launcher for each signature
     if compiler is not None:
         asked = [subprocess.run([compiler, f"-print-prog-name={n}"], capture_output=True, text=True) for n in _GCC]
-        found = [shutil.which(answer.stdout.strip()) for answer in asked]
-        binaries += [os.path.realpath(path) for path in (compiler, *found) if path]
+        programs = [shutil.which(answer.stdout.strip()) for answer in asked]
+        binaries += [os.path.realpath(path) for path in (compiler, *programs) if path]
     return [*binaries, *(str(p) for lib in ("/lib", "/lib64") for p in Path(lib).glob("ld-linux*.so.*"))]
 
 
 def _restrict(rules: Iterable[tuple[str, int]]) -> None:
-    """Landlock: of all this kernel covers, only `rules` stay allowed."""
+    """Apply a Landlock ruleset that allows only `rules` among all accesses that this Linux kernel covers."""
     abi = _landlock_abi()
     files = (1 << (14 if abi < 3 else 15 if abi < 5 else 16)) - 1
     attributes = struct.pack("@QQQ", files, 0b11, 0b11)  # files; TCP bind, connect; abstract sockets, signals

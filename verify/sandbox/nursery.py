@@ -1,6 +1,7 @@
-"""The process that zygotes come from: it imports torch once and forks whatever is asked for (verify/child/zygote.py).
+"""Start and address the nursery, a process that imports torch once and forks zygotes on request.
 
-Nothing here imports torch, so that a command may have a nursery at work while it imports torch itself.
+Its code is in verify/child/zygote.py. This module does not import torch, so a command can have a nursery at work
+while it imports torch itself.
 """
 
 from __future__ import annotations
@@ -23,14 +24,14 @@ from verify.platforms import COMPILE, EXECUTE, TRIAL
 from verify.sandbox import confine
 from verify.sandbox.processes import HOME_PREFIX, remove
 
-JUDGED = qualified("verify.child.serve:runner")  # what answers requests about a kernel
-TRIED = qualified("verify.cases.trial:Trial")  # and those whether ATen answers a call
-SAMPLED = qualified("verify.cases.sampler:Sampler")  # and those for OpInfo's samples
+JUDGED = qualified("verify.child.serve:runner")  # answers requests about a kernel
+TRIED = qualified("verify.cases.trial:Trial")  # answers requests that ask if ATen accepts a call
+SAMPLED = qualified("verify.cases.sampler:Sampler")  # answers requests for OpInfo samples
 _LOCK = threading.Lock()
 
 
 class Nursery:
-    """One such process. environment: its variables, beside a HOME of its own."""
+    """One nursery process, with the variables in `environment` and its own HOME."""
 
     def __init__(self, environment: dict[str, str]) -> None:
         self._home = tempfile.TemporaryDirectory(prefix=HOME_PREFIX, ignore_cleanup_errors=True)
@@ -49,24 +50,29 @@ class Nursery:
 
     @property
     def lives(self) -> bool:
-        """Whether it can be asked."""
+        """Return True if the process is running."""
         return self._process.poll() is None
 
-    def ask(self, told: dict[str, Any], descriptor: int) -> None:
-        """Have it fork a zygote, which is told this and answers by the socket of this number. Raises OSError."""
-        socket.send_fds(self._control, [json.dumps(told).encode()], [descriptor])
+    def ask(self, request: dict[str, Any], descriptor: int) -> None:
+        """Have the nursery fork a zygote, and raise OSError if it is gone.
+
+        Args:
+            request: Options for the zygote.
+            descriptor: Number of the socket over which the zygote answers.
+        """
+        socket.send_fds(self._control, [json.dumps(request).encode()], [descriptor])
 
     def prepare(self, mode: str, runner: str) -> None:
-        """Have it import what zygotes of this mode and runner need, meanwhile. Raises OSError."""
+        """Have the nursery import the modules that this mode and runner need; raise OSError if it is gone."""
         self._control.send(json.dumps({"mode": mode, "runner": runner}).encode())
 
     def last_words(self) -> str:
-        """The last line that it, or something that it forked, wrote to stderr."""
-        said = self._words.read_text(errors="replace").split("\n")
-        return next((line.strip() for line in reversed(said) if line.strip()), "")
+        """Return the last line that the nursery or its descendants wrote to stderr."""
+        output = self._words.read_text(errors="replace").split("\n")
+        return next((line.strip() for line in reversed(output) if line.strip()), "")
 
     def close(self) -> None:
-        """End it; zygotes that came from it stay."""
+        """End the nursery; zygotes that it forked continue to run."""
         self._process.kill()
         self._process.wait()
         self._control.close()
@@ -74,13 +80,16 @@ class Nursery:
         self._home.cleanup()
 
 
-_STARTED: dict[object, Nursery] = {}  # by everything that a new one would be started with
+_STARTED: dict[object, Nursery] = {}  # keyed by everything that a new nursery would be started with
 
 
 def nursery(variables: Iterable[str] = ()) -> Nursery:
-    """This process's nursery, started where there is none. variables: those of the user's that a device's driver needs.
+    """Return the nursery for this process, and start one if needed.
 
-    It has nothing else of the user's environment but the search paths: no keys, no proxies.
+    The nursery inherits only the search paths from the user's environment: no keys and no proxies.
+
+    Args:
+        variables: Further environment variables that the driver for a device needs.
     """
     environment = {
         **{name: os.environ[name] for name in variables if name in os.environ},
@@ -91,24 +100,25 @@ def nursery(variables: Iterable[str] = ()) -> Nursery:
     }
     key = (os.getpid(), sys.executable, *sorted(environment.items()))
     with _LOCK:
-        found = _STARTED.get(key)
-        if found is None or not found.lives:
-            if found is not None:
-                found.close()
-            found = _STARTED[key] = Nursery(environment)
-            atexit.register(found.close)
-        return found
+        current = _STARTED.get(key)
+        if current is None or not current.lives:
+            if current is not None:
+                current.close()
+            current = _STARTED[key] = Nursery(environment)
+            atexit.register(current.close)
+        return current
 
 
 def ahead(platform: str, kept: bool) -> None:
-    """Have this process's children begin to start, which takes some seconds, while it does something else.
+    """Start to prepare child processes in the background, because this takes several seconds.
 
-    platform: the name of one; what runs on a GPU starts when it is asked for. kept: what is asked of OpInfo is likely
-    to be at hand, so that its database is not needed.
+    Args:
+        platform: Name of the platform. Processes that use a GPU are started only on request.
+        kept: True if the OpInfo samples are probably cached, so that the OpInfo database is not needed.
     """
     kinds = [(COMPILE, JUDGED), (TRIAL, TRIED), *([(EXECUTE, JUDGED)] if platform == "sim" else [])]
     kinds = [*([] if kept else [(TRIAL, SAMPLED)]), *kinds]
     origin = nursery()
-    with suppress(OSError):  # told to whoever needs them
+    with suppress(OSError):  # whoever needs the children later reports the failure
         for mode, runner in kinds:
             origin.prepare(mode, runner)

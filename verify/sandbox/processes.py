@@ -1,4 +1,4 @@
-"""What a child and all that it started take of the machine, and their end."""
+"""Measure and limit the memory, processes and files of a child and its descendants, and end them."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ import subprocess
 import time
 from pathlib import Path
 
-HOME_PREFIX = "enable-"  # of the directory that a zygote and its children have for themselves
-MEMORY = struct.Struct("<Q")  # a job's limit in bytes, as it comes over the control socket
-LOOK_SECONDS = 0.1  # between two looks at a child's memory, processes and files
-BASE_BYTES = 1 << 30  # what torch and triton themselves keep resident, with room
-MAX_PROCESSES = 32  # of one child; a compiler is one
-DISK_BYTES = 1 << 30  # of a child's work directory; what one launch compiles to takes some 0.3 MB
+HOME_PREFIX = "enable-"  # name prefix for the private directory of a zygote and its children
+MEMORY = struct.Struct("<Q")  # memory limit of a job in bytes, as sent over the control socket
+LOOK_SECONDS = 0.1  # interval between two checks of a child's memory, processes and files
+BASE_BYTES = 1 << 30  # resident size of torch and triton themselves, with a margin
+MAX_PROCESSES = 32  # for one child; each compiler process counts
+DISK_BYTES = 1 << 30  # for the work directory of a child; one compiled launch takes about 0.3 MB
 MAX_FILES = 50_000
 
 
 def await_end(pid: int, control: socket.socket, work: Path, memory_bytes: int) -> tuple[int, str]:
-    """The wait status of child `pid`, and why it was killed here ("": it was not).
+    """Wait for child `pid` and return its wait status and the reason if it was killed here ("" otherwise).
 
-    It is killed, with all that it started, when it takes too much or the parent goes away.
+    The child and its descendants are killed if they exceed a limit or if the parent goes away.
     """
     pidfd, why, pause = os.pidfd_open(pid), "", LOOK_SECONDS
     while not why:
@@ -35,7 +35,8 @@ def await_end(pid: int, control: socket.socket, work: Path, memory_bytes: int) -
         started = time.monotonic()
         why = excess(pid, work, memory_bytes)
         cost = time.monotonic() - started
-        pause = min(1.0, max(LOOK_SECONDS, 20 * cost))  # looking takes a twentieth, as long as that is often enough
+        # checks take at most one twentieth of the time, as long as that is at least one check a second
+        pause = min(1.0, max(LOOK_SECONDS, 20 * cost))
     if pidfd not in ready:
         _kill([pid, *descendants(pid)])
     os.close(pidfd)
@@ -45,7 +46,10 @@ def await_end(pid: int, control: socket.socket, work: Path, memory_bytes: int) -
 
 
 def excess(pid: int, work: Path, memory_bytes: int) -> str:
-    """What a child takes too much of; "" if nothing. Resident memory is summed over its processes."""
+    """Return a message about the limit that a child exceeds, or "" if it exceeds none.
+
+    Resident memory is summed over the child's processes.
+    """
     pids = [pid, *descendants(pid)]
     if len(pids) > MAX_PROCESSES:
         return f"it started more than {MAX_PROCESSES} processes"
@@ -58,19 +62,22 @@ def excess(pid: int, work: Path, memory_bytes: int) -> str:
 
 
 def descendants(pid: int) -> list[int]:
-    """What process `pid` started and has not lost, with what these started."""
-    found: list[int] = []
+    """Return the process ids of the living descendants of process `pid`."""
+    pids: list[int] = []
     try:
         for task in Path(f"/proc/{pid}/task").iterdir():
             for child in map(int, (task / "children").read_text().split()):
-                found += [child, *descendants(child)]
+                pids += [child, *descendants(child)]
     except (FileNotFoundError, ProcessLookupError):
-        pass  # it has ended meanwhile; its children are its parent's now
-    return found
+        pass  # it ended in the meantime, and its children were reparented
+    return pids
 
 
 def end_descendants() -> None:
-    """Kill what a child left behind, daemons included: as their subreaper this process inherits them."""
+    """Kill everything that a child left behind, including daemons.
+
+    This process is their subreaper, so it inherits them.
+    """
     while pids := descendants(os.getpid()):
         _kill(pids)
         try:
@@ -96,7 +103,10 @@ def _resident(pid: int) -> int:
 
 
 def _disk(directory: Path) -> tuple[int, int]:
-    """Bytes on disk and number of entries beneath `directory`; what cannot be looked into counts as too many."""
+    """Return the bytes on disk and the number of entries beneath `directory`.
+
+    A directory that cannot be read counts as too many files.
+    """
     size = files = 0
     waiting = [str(directory)]
     while waiting and files <= MAX_FILES:
@@ -109,14 +119,14 @@ def _disk(directory: Path) -> tuple[int, int]:
                     else:
                         size += entry.stat(follow_symlinks=False).st_blocks * 512
         except FileNotFoundError:
-            continue  # removed meanwhile
-        except OSError:  # made unreadable, or nested too deep to be named
+            continue  # removed in the meantime
+        except OSError:  # made unreadable, or its path is too long
             return size, MAX_FILES + 1
     return size, files
 
 
 def remove(directory: Path) -> None:
-    """Remove a work directory, whatever was made of it."""
+    """Remove a work directory, even if a kernel made parts of it unreadable."""
     try:
         shutil.rmtree(directory)
     except FileNotFoundError:

@@ -1,8 +1,9 @@
-"""A seccomp filter for a child: which system calls it may not make. Standard library only.
+"""Build and install the seccomp filter that denies system calls to a child; standard library only.
 
-A list of what is refused rather than of what is allowed: torch, LLVM and the C library differ between machines in what
-they call, and an honest kernel must not fail for that. What the list cannot know is refused as well: calls newer than
-it answer ENOSYS, which the C library takes for an older kernel; so do the x32 numbers, which are larger still.
+The filter is a deny-list and not an allow-list. The system calls of torch, LLVM and the C library differ between
+machines, and an honest kernel must not fail for that reason.
+Calls that are newer than the list answer ENOSYS, which the C library treats as an older Linux kernel. The x32
+call numbers are larger still, so they get the same answer.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ import struct
 import termios
 from collections.abc import Iterable, Iterator
 
-# One call each: its name, its number on x86-64 and on aarch64 ("-": it has none), from asm/unistd_64.h and
-# asm-generic/unistd.h of Linux 6.1.
+# Each entry has the name, the number on x86-64 and the number on aarch64 ("-" if the call does not exist), from
+# asm/unistd_64.h and asm-generic/unistd.h of Linux 6.1.
 _TABLE = """
 # sockets: none is opened; descriptors are neither sent nor received
 socket 41 198, socketpair 53 199, connect 42 203, bind 49 200, listen 50 201, accept 43 202, accept4 288 242
@@ -63,8 +64,8 @@ _NEWEST = 450  # set_mempolicy_home_node, the last call of Linux 6.1
 
 _ARCHITECTURES = {"x86_64": (0xC000003E, 1), "aarch64": (0xC00000B7, 2)}  # AUDIT_ARCH of linux/audit.h, column
 _CONDITIONS = ("clone", "clone3", "kill", "tgkill", "prlimit64", "fcntl", "ioctl", "prctl")
-_COMPILERS = ("vfork", "execve")  # how a compiler is started; Landlock's EXECUTE says which
-_DEVICES = ("socket", "socketpair", "sendmsg", "recvmsg", "memfd_create")  # a GPU's driver needs these
+_COMPILERS = ("vfork", "execve")  # needed to start a compiler; Landlock's EXECUTE right restricts which one
+_DEVICES = ("socket", "socketpair", "sendmsg", "recvmsg", "memfd_create")  # a GPU driver needs these
 
 _CLONE_VM_VFORK, _CLONE_THREAD = 0x4100, 0x10000  # linux/sched.h
 _AF_UNIX = 1
@@ -84,7 +85,7 @@ Instruction = tuple[int, int, int, int]  # code, jump if true, jump if false, co
 
 
 def available() -> bool:
-    """Whether this kernel filters system calls, and whether this module knows its numbers."""
+    """Return True if this Linux kernel supports seccomp filters and the machine's call numbers are known."""
     machine = platform.machine()
     if machine not in _ARCHITECTURES:
         return False
@@ -94,7 +95,7 @@ def available() -> bool:
 
 
 def install(program: Iterable[Instruction]) -> None:
-    """Put a filter on every thread of this process and on what it starts. Raises OSError."""
+    """Install a filter on every thread of this process and on all its descendants; raise OSError on failure."""
     code = b"".join(struct.pack("<HBBI", *instruction) for instruction in program)
     buffer = ctypes.create_string_buffer(code, len(code))
     header = struct.pack("@HP", len(code) // 8, ctypes.addressof(buffer))  # struct sock_fprog
@@ -104,8 +105,16 @@ def install(program: Iterable[Instruction]) -> None:
 
 
 def program(pid: int, compilers: bool, devices: bool) -> list[Instruction]:
-    """The filter of process `pid`. compilers: it may start programs (Landlock says which); devices: it uses a GPU,
-    whose driver starts threads."""
+    """Build the filter for process `pid`.
+
+    Args:
+        pid: The only process that the child may signal.
+        compilers: True if the child may start programs; Landlock restricts which ones.
+        devices: True if the child uses a GPU, whose driver starts threads.
+
+    Returns:
+        BPF instructions that check the architecture, then the call number, then the arguments of some calls.
+    """
     architecture, column = _ARCHITECTURES[platform.machine()]
     numbers = _numbers(column)
     excepted = {*_CONDITIONS, *(_COMPILERS if compilers else ()), *(_DEVICES if devices else ())}
@@ -116,7 +125,8 @@ def program(pid: int, compilers: bool, devices: bool) -> list[Instruction]:
         (_LOAD, 0, 0, _NUMBER),
         (_GREATER, 0, 1, _NEWEST),
         _refuse(errno.ENOSYS),
-        *_when(numbers["clone3"], [_refuse(errno.ENOSYS)]),  # its flags lie in memory; the C library turns to clone
+        # its flags are in memory, which BPF cannot read; the C library then falls back to clone
+        *_when(numbers["clone3"], [_refuse(errno.ENOSYS)]),
         *_when(numbers["clone"], _clone(compilers, devices)),
         *_when(numbers["kill"], _only(0, (pid,))),
         *_when(numbers["tgkill"], _only(0, (pid,))),
@@ -138,14 +148,14 @@ _EPERM = _refuse(errno.EPERM)
 
 
 def _numbers(column: int) -> dict[str, int]:
-    """This architecture's numbers by name, in the table's order."""
+    """Return the call numbers of this architecture by name, in the order of the table."""
     lines = [line for line in _TABLE.strip().split("\n") if not line.startswith("#")]
     rows = [entry.split() for line in lines for entry in line.split(", ")]
     return {row[0]: int(row[column]) for row in rows if row[column] != "-"}
 
 
 def _when(number: int, body: list[Instruction]) -> Iterator[Instruction]:
-    """`body` for one call; a body that falls off its end allows it."""
+    """Yield instructions that run `body` for one call number; a body that does not return allows the call."""
     ends = body[-1][0] == _RETURN and len(body) == 1
     yield (_EQUAL, 0, len(body) + (0 if ends else 1), number)
     yield from body
@@ -154,25 +164,28 @@ def _when(number: int, body: list[Instruction]) -> Iterator[Instruction]:
 
 
 def _argument(index: int, half: int = 0) -> Instruction:
-    """Load the lower half (4: the upper) of an argument; both architectures are little-endian."""
+    """Load the lower half of an argument, or the upper if `half` is 4; both architectures are little-endian."""
     return (_LOAD, 0, 0, 16 + 8 * index + half)
 
 
 def _only(index: int, values: tuple[int, ...]) -> list[Instruction]:
-    """Refuse unless the argument is one of `values`."""
+    """Return instructions that refuse the call unless the argument is one of `values`."""
     tests = [(_EQUAL, len(values) - i, 0, value) for i, value in enumerate(values)]
     return [_argument(index), *tests, _EPERM]
 
 
 def _never(index: int, values: tuple[int, ...]) -> list[Instruction]:
-    """Refuse if the argument is one of `values`."""
+    """Return instructions that refuse the call if the argument is one of `values`."""
     tests = [(_EQUAL, len(values) - 1 - i, int(i == len(values) - 1), value) for i, value in enumerate(values)]
     return [_argument(index), *tests, _EPERM]
 
 
 def _clone(compilers: bool, threads: bool) -> list[Instruction]:
-    """Threads, if there may be; `compilers`: also what posix_spawn uses, a child that borrows the memory until it
-    executes."""
+    """Return the instructions for `clone`.
+
+    Threads are allowed if `threads` is set. With `compilers`, the form that posix_spawn uses is allowed too: the
+    child borrows the memory until it executes a program.
+    """
     spawn = (
         [(_AND, 0, 0, _CLONE_VM_VFORK | _CLONE_THREAD), (_EQUAL, 1, 0, _CLONE_VM_VFORK), _EPERM]
         if compilers

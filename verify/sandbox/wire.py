@@ -1,4 +1,7 @@
-"""Frames between the judge and its children: a JSON header and raw buffers over a socket. Nothing is ever unpickled."""
+"""Frames between the judge and its children: a JSON header and raw buffers over a socket.
+
+Nothing is ever unpickled.
+"""
 
 from __future__ import annotations
 
@@ -12,14 +15,14 @@ from typing import Any
 from traces.values import Bytes, Packed
 
 _LENGTH = struct.Struct("<I")
-MAX_HEADER = 16 << 20  # bytes of JSON; parsed they take up to 20 times as much
-_FIRST = 1 << 20  # bytes of a buffer that are taken before any has arrived
-_TOGETHER = 1 << 16  # bytes that are sent or received in one system call, which costs more than a copy
-MAX_BUFFERS = 8 << 30  # bytes of all buffers of one frame
+MAX_HEADER = 16 << 20  # bytes of JSON; the parsed objects take up to 20 times as much memory
+_FIRST = 1 << 20  # bytes allocated for a buffer before any data has arrived
+_TOGETHER = 1 << 16  # up to this many bytes travel in one system call, because a call costs more than a copy
+MAX_BUFFERS = 8 << 30  # bytes in all buffers of one frame
 
 
 class WireError(Exception):
-    """The peer closed, stalled past the deadline (`timeout`), or sent what is no frame."""
+    """Error raised if the peer closed, missed the deadline (`timeout`), or sent an invalid frame."""
 
     def __init__(self, message: str, timeout: bool = False) -> None:
         super().__init__(message)
@@ -27,7 +30,7 @@ class WireError(Exception):
 
 
 def send(sock: socket.socket, header: dict[str, Any], buffers: list[Bytes] | None = None) -> None:
-    """Send one frame. Raises WireError if the peer is gone."""
+    """Send one frame; raise WireError if the peer is gone."""
     buffers = buffers or []
     text = json.dumps({**header, "buffers": [len(b) for b in buffers]}).encode()
     parts = [_LENGTH.pack(len(text)), text, *buffers]
@@ -43,9 +46,17 @@ def send(sock: socket.socket, header: dict[str, Any], buffers: list[Bytes] | Non
 def receive(
     sock: socket.socket, deadline: float | None = None, most: int = MAX_BUFFERS
 ) -> tuple[dict[str, Any], list[Bytes]]:
-    """Receive one frame, its buffers at `most` so many bytes, before `deadline` (time.monotonic()).
+    """Receive one frame and return its header and its buffers.
 
-    Sizes are checked before anything is allocated. Raises WireError.
+    Sizes are checked before anything is allocated.
+
+    Args:
+        sock: Socket to the peer.
+        deadline: Time limit, as a value of time.monotonic().
+        most: Maximum bytes in all buffers.
+
+    Raises:
+        WireError: The peer is gone, the deadline passed, or the frame is invalid.
     """
     (length,) = _LENGTH.unpack(_exactly(sock, _LENGTH.size, deadline))
     if length > MAX_HEADER:
@@ -64,16 +75,19 @@ def receive(
 
 
 def _exactly(sock: socket.socket, size: int, deadline: float | None) -> bytearray:
-    """`size` bytes; memory is taken as they arrive, so that a peer cannot have it taken by announcing them."""
+    """Receive `size` bytes.
+
+    Memory is allocated as data arrives, so that a peer cannot exhaust it by announcing a large size.
+    """
     data, filled = bytearray(min(size, _FIRST)), 0
     while filled < size:
         if filled == len(data):
             data.extend(bytes(min(size, 2 * filled) - filled))
         if deadline is not None:
-            left = deadline - time.monotonic()
-            if left <= 0:
+            remaining = deadline - time.monotonic()
+            if remaining <= 0:
                 raise WireError("deadline passed", timeout=True)
-            sock.settimeout(left)
+            sock.settimeout(remaining)
         try:
             count = sock.recv_into(memoryview(data)[filled:])
         except TimeoutError as error:
@@ -87,12 +101,12 @@ def _exactly(sock: socket.socket, size: int, deadline: float | None) -> bytearra
 
 
 def send_packed(sock: socket.socket, header: dict[str, Any], packed: Packed) -> None:
-    """Send a frame whose buffers are the known groups of `packed`."""
+    """Send a frame with the groups of `packed` whose bytes are known as its buffers."""
     send(sock, {**header, "packed": packed.header()}, [d for d in packed.data if d is not None])
 
 
 def packed_of(header: dict[str, Any], buffers: list[Bytes], where: str) -> Packed:
-    """The Packed of a frame that `send_packed` sent. Raises TraceError if it does not hold together."""
+    """Decode the Packed value in a frame from `send_packed`; raise TraceError if it is inconsistent."""
     content = header.get("packed")
     spans = iter(buffers)
     groups = content.get("groups", []) if isinstance(content, dict) else []
