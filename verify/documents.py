@@ -47,16 +47,16 @@ class Document:
             raise UserError(f"{path}: not a mapping of names to values; see docs/platforms")
         return cls(path, data, root)
 
-    def error(self, where: Where, what: str) -> UserError:
-        """Return an error about the part at the keys `where`, with its line number.
+    def error(self, location: Where, message: str) -> UserError:
+        """Return an error about the part at the keys `location`, with its line number.
 
         If the path leads nowhere, the line of the deepest existing part is used.
         """
-        return UserError(f"{self.path}:{self._line(where)}: {what}")
+        return UserError(f"{self.path}:{self._line(location)}: {message}")
 
-    def _line(self, where: Where) -> int:
+    def _line(self, location: Where) -> int:
         node, line = self.root, self.root.start_mark.line
-        for step in where:
+        for step in location:
             part = _part(node, step)
             if part is None:
                 break

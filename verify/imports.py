@@ -12,19 +12,19 @@ _IMPORT = re.compile(r"^\s*(?:from ([\w.]+) )?import (\([^)]*\)|[^\n#]+)", re.MU
 _FOR_TYPES = re.compile(r"^if TYPE_CHECKING:[^\n]*\n(?:[ \t]+.*\n|\n)+", re.MULTILINE)
 
 
-def reached(root: Path, modules: Iterable[str], aside: str = "") -> list[Path]:
+def reached(root: Path, modules: Iterable[str], exclude: str = "") -> list[Path]:
     """Return the sorted files of `modules` and of everything that they import from `root`.
 
     Args:
         root: Directory that contains the packages.
         modules: Dotted names of modules.
-        aside: Folder to skip, together with files that only its modules import.
+        exclude: Folder to skip, together with files that only its modules import.
     """
     files: set[Path] = set()
     waiting = [path for module in modules for path in _files(root, module)]
     while waiting:
         path = waiting.pop()
-        if path not in files and not (aside and path.is_relative_to(root / aside)):
+        if path not in files and not (exclude and path.is_relative_to(root / exclude)):
             files.add(path)
             waiting += _imported(root, path.read_text(encoding="utf-8"))
     return sorted(files)

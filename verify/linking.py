@@ -33,7 +33,7 @@ class LinkError(UserError):
 
     Attributes:
         line: Line in the importing file.
-        what: The problem.
+        what: Description of the problem.
         instead: A form to write instead.
     """
 
@@ -171,11 +171,11 @@ def _module(path: Path, imports: dict[str, str], ours: bool) -> list[Block]:
             continue
         uses = names_read(node)
         used = tuple({module_imports[name]: None for name in sorted(uses & module_imports.keys())})
-        place = f"{_PACKAGE}/{path.name}:{first}"
+        origin = f"{_PACKAGE}/{path.name}:{first}"
         body = "\n".join(lines[first - 1 : node.end_lineno])
         for name in names:
             public = name[0] != "_" if exported is None else name in exported
-            blocks.append(Block(name, place, body, uses - {name}, public, signature, summary, node, used))
+            blocks.append(Block(name, origin, body, uses - {name}, public, signature, summary, node, used))
     return blocks
 
 
@@ -265,9 +265,9 @@ def written(linked: str, line: int) -> tuple[str, int]:
     """
     lines = linked.split("\n")
     for number in range(min(line, len(lines)), 0, -1):
-        place = _PLACE.match(lines[number - 1])
-        if place:
-            return place[1], int(place[2]) + line - number - 1
+        match = _PLACE.match(lines[number - 1])
+        if match:
+            return match[1], int(match[2]) + line - number - 1
     return "", line
 
 
@@ -308,5 +308,5 @@ def _closure(names: dict[str, int], blocks: Blocks) -> list[Block]:
         if block.name not in blocks_by_name:
             blocks_by_name[block.name] = block
             pending += [n for n in block.uses if n in blocks.blocks]
-    place = {b.name: (b.place.split(":")[0], int(b.place.split(":")[1])) for b in blocks_by_name.values()}
-    return sorted(blocks_by_name.values(), key=lambda b: place[b.name])
+    positions = {b.name: (b.place.split(":")[0], int(b.place.split(":")[1])) for b in blocks_by_name.values()}
+    return sorted(blocks_by_name.values(), key=lambda b: positions[b.name])

@@ -131,8 +131,8 @@ class _Locals:
         if "*" in self.kept:
             return
         new = {name: f"${number}" for number, name in enumerate(n for n in self.bound if n not in self.kept)}
-        for place in self.places:
-            out[place] = new.get(out[place], out[place])
+        for position in self.places:
+            out[position] = new.get(out[position], out[position])
 
 
 def _write(node: ast.AST, out: list[str], local: _Locals | None = None, shared: bool = False) -> None:
@@ -154,17 +154,17 @@ def _write(node: ast.AST, out: list[str], local: _Locals | None = None, shared: 
     if kind is ast.Name:
         _write_name(node, out, local, shared)  # type: ignore[arg-type]
         return
-    own = None
+    own_locals = None
     if local is not None:
         shared = shared or kind in _SCOPES or (local.branches and kind is ast.If)
         if kind in _BINDING:
             local.kept.update(_bound_otherwise(node))
     elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-        own = _Locals(node)
+        own_locals = _Locals(node)
     out.append(kind.__name__)
     for field in _fields(kind):  # type: ignore[arg-type]
         value = getattr(node, field, None)
-        inside = own if field == "body" and own is not None else local
+        inside = own_locals if field == "body" and own_locals is not None else local
         if isinstance(value, list):
             if value:
                 out.append(field)
@@ -181,8 +181,8 @@ def _write(node: ast.AST, out: list[str], local: _Locals | None = None, shared: 
         elif value is not None:
             out += (field, repr(value))
     out.append(")")
-    if own is not None:
-        own.rename(out)
+    if own_locals is not None:
+        own_locals.rename(out)
 
 
 def _write_name(node: ast.Name, out: list[str], local: _Locals | None, shared: bool) -> None:

@@ -68,7 +68,7 @@ class Platform:
         lint: Dialect name, or path to the file that declares it.
         compile_seconds: Time limit for compiling a case.
         execute_seconds: Time limit for running a case.
-        memory_bytes: Host memory for a child, beyond what torch takes.
+        memory_bytes: Host memory for a child, in addition to torch itself.
         sha256: Digest over the fields in the file and in its base files.
         typed: Name or path that selects it on the command line.
         alignment: Bytes to which every access has to be aligned, in addition to its element size.
@@ -124,7 +124,7 @@ class Platform:
 
     @property
     def mode(self) -> str:
-        """The mode of the children in which kernels run."""
+        """Mode of the children in which kernels run."""
         return DEVICE if self.device else EXECUTE
 
 

@@ -111,6 +111,8 @@ class Launch:
             self.storages[base] = length
         real = base + int(tensor.storage_offset()) * tensor.element_size()  # the `data_ptr` of an empty tensor is 0
         first, length = self._memory.groups.get(base, (base, length))
+        # The region number is in the upper bits, so that it can be read from any address. The tensor starts in
+        # the middle of the region, so that negative offsets stay in the region too.
         start = (number << REGION) + (1 << REGION - 1) + (real & 0xFFF)
         offset = start - real
         protected = self._memory.protected.get(base, "") if base else ""

@@ -13,7 +13,7 @@ import torch
 from traces.overloads import UPDATED, kind, resolve, written
 
 MAX_KEPT_BYTES = 64 << 20  # bytes of earlier results that are kept alive
-MAX_SPARE_BYTES = 1 << 16  # bytes that a result may allocate in excess of the limit
+MAX_SPARE_BYTES = 1 << 16  # bytes that a result's storage may have beyond twice the size of all tensors in the call
 MAX_COUNTED = 1 << 20  # elements whose positions are compared one by one
 
 

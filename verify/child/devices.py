@@ -18,15 +18,15 @@ from verify.child.tuning import patch_autotuners
 from verify.child.witness import witness
 
 
-def start(place: str, directory: Path) -> None:
+def start(device: str, directory: Path) -> None:
     """Initialise the device and run one kernel on it, so that Triton has built everything it needs to launch."""
     import triton
 
-    torch.accelerator.set_device_index(torch.device(place).index)
-    triton.set_allocator(lambda size, align, stream: torch.empty(size, dtype=torch.int8, device=place))
-    own = directory / "start"
-    own.mkdir()
-    load_wrappers({"kernel": KERNEL}, own)["kernel"](torch.arange(64.0, device=place)).cpu()
+    torch.accelerator.set_device_index(torch.device(device).index)
+    triton.set_allocator(lambda size, align, stream: torch.empty(size, dtype=torch.int8, device=device))
+    start_directory = directory / "start"
+    start_directory.mkdir()
+    load_wrappers({"kernel": KERNEL}, start_directory)["kernel"](torch.arange(64.0, device=device)).cpu()
 
 
 def patch_launches() -> None:
@@ -52,10 +52,10 @@ def patch_launches() -> None:
     patch_autotuners()
 
 
-def is_lost(place: str) -> bool:
+def is_lost(device: str) -> bool:
     """Return True if an error has made the device unusable for this process."""
     try:
-        torch.accelerator.synchronize(torch.device(place))
+        torch.accelerator.synchronize(torch.device(device))
     except RuntimeError:
         return True
     return False

@@ -57,6 +57,7 @@ class Far:
         if self._taken + nbytes > RESERVED:
             return value
         memory = torch.frombuffer(self._memory, dtype=value.dtype, count=count, offset=self._taken)
+        # Leave at least one unused page between two tensors.
         self._taken += (nbytes // mmap.PAGESIZE + 2) * mmap.PAGESIZE
         return memory.as_strided(value.shape, (stride, *value.stride()[1:])).copy_(value)
 

@@ -144,11 +144,16 @@ def changes(namespace: dict[str, Any]) -> ctypes.c_uint64:
 
 def _are_counted() -> bool:
     """Return True if this Python counts changes to dicts; versions from 3.13 on do not."""
-    held: dict[str, Any] = {"name": 1}
-    counts = [changes(held).value]
-    for change in (lambda: None, lambda: held.update(name=2), lambda: held.update(other=2), lambda: held.pop("name")):
+    sample: dict[str, Any] = {"name": 1}
+    counts = [changes(sample).value]
+    for change in (
+        lambda: None,
+        lambda: sample.update(name=2),
+        lambda: sample.update(other=2),
+        lambda: sample.pop("name"),
+    ):
         change()
-        counts.append(changes(held).value)
+        counts.append(changes(sample).value)
     return counts[0] == counts[1] and len({*counts}) == len(counts) - 1
 
 

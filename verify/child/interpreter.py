@@ -210,5 +210,6 @@ def _rounded(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     with np.errstate(over="ignore", invalid="ignore"):
         wide = np.ascontiguousarray(values.astype(np.float32))
     bits = wide.view(np.uint32)
+    # Adding 0x7FFF plus the lowest bit that remains rounds to nearest, with ties to even.
     rounded = ((bits + np.uint32(0x7FFF) + ((bits >> 16) & np.uint32(1))) >> 16).astype(np.uint16)
     return np.where(np.isnan(wide), np.uint16(0x7FC0), rounded)

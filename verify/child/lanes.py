@@ -138,8 +138,8 @@ def _ambiguous(store: _Access) -> Race | None:
 
 def _foreign(store: _Access, load: _Access) -> Race | None:
     """Return a race if a lane loads a value that only other lanes have stored."""
-    count, own, _ = _met(store, load)
-    bad = (count > 0) & ~own
+    count, same_lane, _ = _met(store, load)
+    bad = (count > 0) & ~same_lane
     if not bad.any():
         return None
     return int(load.cells[bad][0]), "a lane loads what another one stored, without tl.debug_barrier between them", False
@@ -150,8 +150,8 @@ def _overwritten(earlier: _Access, later: _Access) -> Race | None:
 
     The lanes are not ordered, so the store may come first.
     """
-    count, own, example = _met(earlier, later)
-    bad, stores = count > own, earlier.values is not None and later.values is not None
+    count, same_lane, example = _met(earlier, later)
+    bad, stores = count > same_lane, earlier.values is not None and later.values is not None
     if earlier.values is not None and later.values is not None and earlier.values.itemsize == later.values.itemsize:
         bad &= earlier.bits[example] != later.bits
     if not bad.any():
@@ -170,6 +170,7 @@ def _met(earlier: _Access, later: _Access) -> tuple[np.ndarray, np.ndarray, np.n
     left, right = (np.searchsorted(cells, later.cells, side) for side in ("left", "right"))
     both = np.concatenate([earlier.cells, later.cells])
     lanes = np.concatenate([earlier.lanes, later.lanes])
+    # Encode (cell, lane) as one integer, so that one isin() shows which lanes meet their own access.
     pairs = (both - both.min()).astype(np.int64) * (int(lanes.max()) + 1) + lanes
-    own = np.isin(pairs[cells.size :], pairs[: cells.size])
-    return right - left, own, earlier.order[np.minimum(left, cells.size - 1)]
+    same_lane = np.isin(pairs[cells.size :], pairs[: cells.size])
+    return right - left, same_lane, earlier.order[np.minimum(left, cells.size - 1)]

@@ -41,18 +41,18 @@ class LaunchLog:
 
     def launch(self, kernel: Any, grid: Sequence[Any], arguments: Mapping[str, Any]) -> None:
         """Record a kernel launch; kernels are named by the role of their file and their own name."""
-        encoded = {name: self._told(value) for name, value in arguments.items()}
+        encoded = {name: self._encoded(value) for name, value in arguments.items()}
         self._add({"launch": _named(kernel), "grid": [int(n) for n in grid], "arguments": encoded})
 
     def read(self, tensor: torch.Tensor, value: Any) -> None:
         """Record a number that the wrapper read from a tensor with one element."""
         real = value.real if isinstance(value, complex) else value
-        self._add({"read": self._told(tensor), "value": self._told(real)})
+        self._add({"read": self._encoded(tensor), "value": self._encoded(real)})
 
     def calling(self, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """Record a call to ATen that is about to run, and return its event."""
-        named = {k: self._told(v) for k, v in kwargs.items()}
-        event = {"call": name_of(func), "args": [self._told(v) for v in args], "kwargs": named, "makes": None}
+        named = {k: self._encoded(v) for k, v in kwargs.items()}
+        event = {"call": name_of(func), "args": [self._encoded(v) for v in args], "kwargs": named, "makes": None}
         self._add(event)
         return event
 
@@ -87,7 +87,7 @@ class LaunchLog:
         """Return a byte position in a storage, relative to the first byte of an argument."""
         return byte - self._memory[number].start if number < len(self._memory) else byte
 
-    def _told(self, value: Any) -> Any:  # noqa: PLR0911 - one return per kind of value
+    def _encoded(self, value: Any) -> Any:  # noqa: PLR0911 - one return per kind of value
         if isinstance(value, torch.Tensor):
             number = self._number(value.untyped_storage())
             first = self._from_start(number, int(value.storage_offset()) * value.element_size())
@@ -98,7 +98,7 @@ class LaunchLog:
         if isinstance(value, float):
             return {"float": value.hex()}
         if isinstance(value, list | tuple):
-            return {"list" if isinstance(value, list) else "tuple": [self._told(v) for v in value]}
+            return {"list" if isinstance(value, list) else "tuple": [self._encoded(v) for v in value]}
         if isinstance(value, torch.dtype | torch.layout | torch.memory_format):
             return {"torch": str(value).removeprefix("torch.")}
         if isinstance(value, torch.device):
@@ -108,14 +108,14 @@ class LaunchLog:
     def _of_triton(self, value: Any) -> Any:
         kind = type(value).__name__
         if kind == "constexpr":
-            return self._told(value.value)
+            return self._encoded(value.value)
         if kind == "dtype":
             return {"tl": value.name}
         if kind == "TensorWrapper":
-            return {"reinterpreted": [self._told(value.base), self._told(value.dtype)]}
+            return {"reinterpreted": [self._encoded(value.base), self._encoded(value.dtype)]}
         if kind == "TensorDescriptor":
             fields = (value.base, list(value.shape), list(value.strides), list(value.block_shape))
-            return {"descriptor": [self._told(field) for field in fields]}
+            return {"descriptor": [self._encoded(field) for field in fields]}
         return {"kernel": _named(value)}
 
 

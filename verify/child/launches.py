@@ -26,7 +26,7 @@ def grid_of(grid: Any, arguments: Mapping[str, Any]) -> tuple[Any, ...]:
 
 def note(kernel: str, grid: tuple[Any, ...], arguments: Mapping[str, Any]) -> None:
     """Record a launch, unless it belongs to the search of an autotuner."""
-    described = ", ".join(f"{name}={_told(value)}" for name, value in sorted(arguments.items()))
+    described = ", ".join(f"{name}={_described(value)}" for name, value in sorted(arguments.items()))
     sizes = [int(n) for n in grid]
     notes.widest = max(notes.widest, *sizes[1:], 1)
     notes.launch(f"{kernel}[{', '.join(map(str, sizes + [1] * (3 - len(sizes))))}]({described})")
@@ -53,14 +53,14 @@ def patch_texts() -> None:
         kernels.__repr__ = told
 
 
-def _told(value: Any) -> str:
+def _described(value: Any) -> str:
     """Describe an argument: a tensor by its dtype and shape, a kernel by its name."""
     value = getattr(value, "base", value)  # the tensor of a descriptor, or of a tensor reinterpreted in another dtype
     if isinstance(value, torch.Tensor):
         return f"{value.dtype}{list(value.shape)}".removeprefix("torch.")
     if isinstance(value, tuple):
-        return f"({', '.join(map(_told, value))})"
+        return f"({', '.join(map(_described, value))})"
     if type(value).__name__ == "constexpr":
-        return _told(value.value)
+        return _described(value.value)
     text = str(getattr(value, "__name__", None) or repr(value))
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."

@@ -87,4 +87,6 @@ def described(error: BaseException, directory: str) -> str:
 def _frames(tb: TracebackType | None, directory: str) -> list[str]:
     frames = [f for f in traceback.extract_tb(tb) if f.filename.startswith(directory)]
     locations = [told_line("".join(linecache.getlines(f.filename)), f.lineno or 0) for f in frames]
-    return [f"  {place}, in {f.name}: {(f.line or '').strip()}" for place, f in zip(locations, frames, strict=True)]
+    return [
+        f"  {location}, in {f.name}: {(f.line or '').strip()}" for location, f in zip(locations, frames, strict=True)
+    ]

@@ -125,10 +125,10 @@ def _quicken_calls(interpreter: Any) -> None:
     executor, constants = interpreter.GridExecutor.__init__, dict[Any, list[str]]()
     wrapper = interpreter.tl.core.builtin(lambda: None).__code__  # shared by all functions of the language
 
-    def get_np_dtype(of: Any) -> Any:
-        known = types.get(of.name)
+    def get_np_dtype(dtype: Any) -> Any:
+        known = types.get(dtype.name)
         if known is None:
-            known = types[of.name] = numpy_type(of)
+            known = types[dtype.name] = numpy_type(dtype)
         return known
 
     def patch_attr(owner: Any, name: str, member: Any, builder: Any, scope: Any) -> None:

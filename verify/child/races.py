@@ -74,7 +74,7 @@ class _Lanes:
     bits: np.ndarray
 
 
-def races(log: Sequence[Access], met: Meetings) -> Iterator[Race]:
+def races(log: Sequence[Access], meetings: Meetings) -> Iterator[Race]:
     """Yield the conflicts in `log`, with one example for each pair of an access and a program instance.
 
     Two program instances conflict at a cell in these cases:
@@ -87,16 +87,16 @@ def races(log: Sequence[Access], met: Meetings) -> Iterator[Race]:
 
     Args:
         log: Accesses of a launch.
-        met: Times of atomics by program instance and address.
+        meetings: Times of atomics by program instance and address.
     """
     by_storage: dict[int, list[Access]] = {}
     for access in log:
         by_storage.setdefault(access.region.storage, []).append(access)
     for accesses in by_storage.values():
-        yield from _of_storage(accesses, met)
+        yield from _of_storage(accesses, meetings)
 
 
-def _of_storage(accesses: list[Access], met: Meetings) -> Iterator[Race]:
+def _of_storage(accesses: list[Access], meetings: Meetings) -> Iterator[Race]:
     stores = [a for a in accesses if a.values is not None]
     loads = [a for a in accesses if a.values is None and not a.atomic]
     atomics = [a for a in accesses if a.atomic]
@@ -106,10 +106,10 @@ def _of_storage(accesses: list[Access], met: Meetings) -> Iterator[Race]:
     size = sizes.pop() if len(sizes) == 1 else 1
     for readers, writers in ((stores, stores), (loads, stores), (atomics, stores), (loads, atomics)):
         if readers and writers:
-            yield from _between(readers, writers, size, met)
+            yield from _between(readers, writers, size, meetings)
 
 
-def _between(readers: list[Access], writers: list[Access], size: int, met: Meetings) -> Iterator[Race]:
+def _between(readers: list[Access], writers: list[Access], size: int, meetings: Meetings) -> Iterator[Race]:
     """Yield races between accesses and stores; if both lists are the same, between stores."""
     written, both = _lanes(writers, size), readers is writers
     base, end = int(written.cell.min()), int(written.cell.max()) + 1
@@ -119,13 +119,13 @@ def _between(readers: list[Access], writers: list[Access], size: int, met: Meeti
     for index, other, cell in islice(conflicts, MAX_PAIRS):
         access = readers[index]
         last = written.access[(written.cell == cell) & (written.program == other)][-1]
-        if not _ordered(access, writers[last], met):
+        if not _ordered(access, writers[last], meetings):
             yield Race(access, other, cell * size, both)
 
 
-def _ordered(one: Access, other: Access, met: Meetings) -> bool:
+def _ordered(one: Access, other: Access, meetings: Meetings) -> bool:
     earlier, later = sorted((one, other), key=lambda access: access.time)
-    after, before = met.get(earlier.program, {}), met.get(later.program, {})
+    after, before = meetings.get(earlier.program, {}), meetings.get(later.program, {})
     cells = after.keys() & before.keys()
     return any(_handed_over(after[cell], earlier.time, before[cell], later.time) for cell in cells)
 
@@ -163,6 +163,7 @@ def _differing(stored: _Lanes, owner: np.ndarray, base: int) -> Iterator[tuple[i
     shared = np.zeros(owner.shape, dtype=bool)
     shared[stored.cell[clash] - base] = True
     lanes = np.flatnonzero(shared[stored.cell - base])
+    # Sort by cell, then program instance, then time: the last entry of each group is the final store.
     order = lanes[np.lexsort((lanes, stored.program[lanes], stored.cell[lanes]))]
     cell, program = stored.cell[order], stored.program[order]
     # last store of each program instance to a cell
@@ -182,8 +183,11 @@ def _seen(loads: _Lanes, stored: _Lanes, owner: np.ndarray, base: int) -> Iterat
     if not lanes.size:
         return
     programs = int(max(stored.program.max(), loads.program.max())) + 1
-    own = np.isin(offsets[lanes] * programs + loads.program[lanes], (stored.cell - base) * programs + stored.program)
-    lanes = lanes[~own]
+    # Encode (cell, program instance) as one integer, so that one isin() finds an instance's own stores.
+    written_by_itself = np.isin(
+        offsets[lanes] * programs + loads.program[lanes], (stored.cell - base) * programs + stored.program
+    )
+    lanes = lanes[~written_by_itself]
     yield from _examples(loads.access[lanes], owner[offsets[lanes]], loads.cell[lanes])
 
 

@@ -54,7 +54,7 @@ class Rerun:
         with torch.no_grad():
             for event in log["events"]:
                 _perform(event, storages, self._kernels, frozenset(header["allowed"]))
-            data = [storages.bytes_of(*place) for place in log["answer"]]
+            data = [storages.bytes_of(*location) for location in log["answer"]]
         outside = not all(m.guards_intact() for m in memory)
         groups = [StorageSpan(len(d), 0, "cpu") for d in data]
         return {"status": "ok", "outside": outside, **notes.reply()}, Packed({}, [], groups, list(data))

@@ -86,6 +86,7 @@ class Simulator:
         numbers = count(1)
 
         def run(index: int) -> None:
+            # z varies fastest in the natural order.
             program = (index // (y * z), index // z % y, index % z)
             launch.enter(index, program)
             witness.program(fn.__name__, program, next(numbers), x * y * z)

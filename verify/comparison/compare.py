@@ -247,12 +247,15 @@ def error_ratio(expected: Expected, got: Packed) -> float | None:
     """
     if law_of(expected.overload) is not None:
         return None
-    own, atens = 0.0, 0.0
+    kernel_error, aten_error = 0.0, 0.0
     for i in range(len(expected.before.tensors), len(expected.native.tensors)):
         native = real(contents(expected.native, i))
         if native.is_floating_point() and native.numel():
-            own, atens = max(own, _error(expected, got, i)), max(atens, _error(expected, expected.native, i))
-    return own / atens if atens else None
+            kernel_error, aten_error = (
+                max(kernel_error, _error(expected, got, i)),
+                max(aten_error, _error(expected, expected.native, i)),
+            )
+    return kernel_error / aten_error if aten_error else None
 
 
 def _error(expected: Expected, answer: Packed, index: int) -> float:

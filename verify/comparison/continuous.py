@@ -25,7 +25,7 @@ _RARE = 2.0**-34  # values with a smaller probability are not drawn from a numbe
 def _examined(out: torch.Tensor, cdf: Function, median: float, error: Function) -> DrawSample:
     """Return the draws for a distribution function.
 
-    `off` gives the error that numbers may have in addition to one step of their dtype.
+    `error` gives the error that numbers may have in addition to one step of their dtype.
     """
     info = torch.finfo(out.dtype)
     x = out.reshape(-1).double()

@@ -273,6 +273,7 @@ def _coincidence(a: _Spectrum, b: _Spectrum, length: int, limit: float) -> _Coin
     shifts = np.arange(1, min(length, m)) if a is b else np.arange(1 - n, m)
     if not len(shifts):
         return None
+    # The inverse transform of conj(x) * y is the cross-correlation: entry s sums x[i] * y[i + s] over i.
     hits, low, high = (np.fft.irfft(x.conj() * y, a.size)[shifts] for x, y in zip(a.values, b.values, strict=True))
     overlap = np.minimum(n, m - shifts) - np.maximum(0, -shifts)
     slack = _ROUNDING * overlap

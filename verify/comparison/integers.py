@@ -21,7 +21,7 @@ from verify.comparison.lawful import FP32, FP64, Arguments, Law, Results, discre
 _LEFT = 2.0**-40  # fraction of draws that may exceed the largest number of a dtype
 _FIRST = 1 << 17  # elements of a permutation whose digits are tested
 _BLOCK = 512  # elements processed at once
-_CHOICES = 1 << 24  # total shares in which draws without replacement are looked up
+_CHOICES = 1 << 24  # limit on the number of weights times the number of draws, without replacement
 _LOWEST = torch.iinfo(torch.int64).min
 
 # -- uniform ----------------------------------------------------------------------------------------------------------

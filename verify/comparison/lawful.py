@@ -35,32 +35,32 @@ class Law:
     sample: Callable[[Arguments, Results], DrawSample]
 
 
-def first(values: torch.Tensor, wrong: torch.Tensor, what: str = "the first") -> str:
+def first(values: torch.Tensor, wrong: torch.Tensor, label: str = "the first") -> str:
     """Describe the first wrong element's position and value."""
     position = int(wrong.reshape(-1).nonzero()[0])
     value = float(values.reshape(-1)[position])
-    return f"; {what} is {value if math.isfinite(value) else str(value)} at flat index {position}"
+    return f"; {label} is {value if math.isfinite(value) else str(value)} at flat index {position}"
 
 
-def told(values: torch.Tensor, wrong: torch.Tensor, what: str) -> str:
+def told(values: torch.Tensor, wrong: torch.Tensor, description: str) -> str:
     """Describe how many elements are wrong, and the first one; return '' if none is."""
     if not bool(wrong.any()):
         return ""
-    return f"{int(wrong.sum())} of {values.numel()} elements {what}{first(values, wrong)}"
+    return f"{int(wrong.sum())} of {values.numel()} elements {description}{first(values, wrong)}"
 
 
-def events(ones: torch.Tensor, p: torch.Tensor, off: float = _GRID_OF_WORDS) -> DrawSample:
-    """Return events whose probability is neither 0 nor 1; `off` is the probability's possible error."""
+def events(ones: torch.Tensor, p: torch.Tensor, error: float = _GRID_OF_WORDS) -> DrawSample:
+    """Return events whose probability is neither 0 nor 1; `error` is the probability's possible error."""
     open_ = (p > 0) & (p < 1)
     p, hits = p[open_], ones[open_] != 0
-    low, high = (p - off).clamp(0, 1), (p + off).clamp(0, 1)
+    low, high = (p - error).clamp(0, 1), (p + error).clamp(0, 1)
     return DrawSample(hits.numpy(), low.numpy(), high.numpy())
 
 
-def numbers(u: torch.Tensor, off: float) -> DrawSample:
-    """Return uniform numbers, each with the possible error `off`."""
+def numbers(u: torch.Tensor, error: float) -> DrawSample:
+    """Return uniform numbers, each with the possible error `error`."""
     half = torch.full_like(u, 0.5)
-    bounds = (half - off, half + off, (u - off).clamp(0, 1), (u + off).clamp(0, 1))
+    bounds = (half - error, half + error, (u - error).clamp(0, 1), (u + error).clamp(0, 1))
     return DrawSample((u < 0.5).numpy(), *(b.numpy() for b in bounds))
 
 
@@ -87,7 +87,7 @@ def discrete(
     arguments: Arguments,
     hits: torch.Tensor | None = None,
     p: torch.Tensor | None = None,
-    off: float = FP32,
+    error: float = FP32,
 ) -> DrawSample:
     """Return draws from a discrete distribution, given its distribution function just below and at each draw.
 
@@ -102,19 +102,19 @@ def discrete(
         arguments: The call's arguments.
         hits: Events with probability p; by default, draws in the lower half.
         p: Probability for each event.
-        off: Possible error in the distribution function and in p.
+        error: Possible error in the distribution function and in p.
     """
     lower, upper = below.clamp(0, 1).numpy(), above.clamp(0, 1).numpy()
     # calls with few draws are often equal, and must not be spread equally
     pair = repr(arguments.get("philox")).encode()
     seed = int.from_bytes(hashlib.sha256(pair + lower.tobytes() + upper.tobytes()).digest()[:8], "little")
     spread = lower + (upper - lower) * np.random.default_rng(seed).random(len(lower))
-    made = min(off, FP32)
+    made = min(error, FP32)
     heavy = (upper - lower > _LIGHT) & exact.numpy()
     lower, upper = (np.where(heavy, spread, bound) + side for side, bound in ((-made, lower), (made, upper)))
     if hits is None or p is None:
         hits, p = torch.from_numpy(spread < 0.5), torch.full_like(below, 0.5)
-    low, high = (p - off).clamp(0, 1).numpy(), (p + off).clamp(0, 1).numpy()
+    low, high = (p - error).clamp(0, 1).numpy(), (p + error).clamp(0, 1).numpy()
     return DrawSample(hits.numpy(), low, high, np.clip(lower, 0, 1), np.clip(upper, 0, 1))
 
 

@@ -47,19 +47,19 @@ def replay(directory: Path, sandbox: str) -> None:
         torch.accelerator.synchronize()
 
 
-def _arguments(case: Any, raw: BinaryIO, place: str, names: dict[int, str]) -> dict[str, Any]:
+def _arguments(case: Any, raw: BinaryIO, device: str, names: dict[int, str]) -> dict[str, Any]:
     """Build a case's arguments on the device, and add their addresses to `names`."""
     spans: list[Bytes | None] = [None if size is None else raw.read(size) for size in case["sizes"]]
     packed = Packed.from_header(case["packed"], spans, "case")
-    groups = [_on_device(group.nbytes, data, place) for group, data in zip(packed.groups, packed.data, strict=True)]
+    groups = [_on_device(group.nbytes, data, device) for group, data in zip(packed.groups, packed.data, strict=True)]
     tensors = zip(tensor_names(packed.tree), packed.tensors, strict=True)
     names.update({groups[ref.group].data_ptr(): name for name, ref in tensors})
     placed = iter([_tensor(ref, groups[ref.group]) for ref in packed.tensors])
-    return {name: _placed(value, placed, place) for name, value in unpack(packed).items()}
+    return {name: _placed(value, placed, device) for name, value in unpack(packed).items()}
 
 
-def _on_device(nbytes: int, data: Any, place: str) -> torch.Tensor:
-    buffer = torch.empty(nbytes, dtype=torch.uint8, device=place)
+def _on_device(nbytes: int, data: Any, device: str) -> torch.Tensor:
+    buffer = torch.empty(nbytes, dtype=torch.uint8, device=device)
     if data is not None and nbytes:
         buffer.copy_(torch.frombuffer(bytearray(data), dtype=torch.uint8))
     return buffer
@@ -73,14 +73,14 @@ def _tensor(ref: Any, group: torch.Tensor) -> torch.Tensor:
     return torch._neg_view(tensor) if ref.neg else tensor
 
 
-def _placed(value: Any, tensors: Any, place: str) -> Any:
+def _placed(value: Any, tensors: Any, device: str) -> Any:
     """Return `value` with every tensor replaced by the next one in `tensors`, in packing order."""
     if isinstance(value, torch.Tensor):
         return next(tensors)
     if isinstance(value, torch.device):
-        return torch.device(place)
+        return torch.device(device)
     if isinstance(value, list | tuple):
-        return type(value)(_placed(v, tensors, place) for v in value)
+        return type(value)(_placed(v, tensors, device) for v in value)
     return value
 
 

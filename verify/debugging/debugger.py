@@ -60,14 +60,14 @@ class Record:
     programs: int = 0
 
     @classmethod
-    def read(cls, noted: Any) -> Record:
+    def read(cls, fields: Any) -> Record:
         """Validate a record; raise ValueError if it is invalid, because the child can write anything to the file."""
         kinds = {"kernel": str, "launches": int, "began": int | float, "program": list, "number": int, "programs": int}
-        if not isinstance(noted, dict) or not {"kernel", "launches", "began"} <= noted.keys() <= kinds.keys():
+        if not isinstance(fields, dict) or not {"kernel", "launches", "began"} <= fields.keys() <= kinds.keys():
             raise ValueError("no record")
-        if not all(isinstance(value, kinds[name]) for name, value in noted.items()):
+        if not all(isinstance(value, kinds[name]) for name, value in fields.items()):
             raise ValueError("a record with other values")
-        return cls(**{**noted, "program": tuple(noted.get("program", ()))})
+        return cls(**{**fields, "program": tuple(fields.get("program", ()))})
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ class Children:
         zygotes: Process for each mode.
         log_fd: File to which the latest child writes its progress, for the debugger.
         cache: Directory for compiled kernels. It has a folder for each set of sources, so that a kernel file
-            never reads what another wrote.
+            never reads another's output.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class Children:
     def _child(self, mode: str) -> Child:
         if mode not in self._children:
             stack = ExitStack()
-            header = {**self._header(), "seconds": self._seconds(mode), "cache": self._kept(mode)}
+            header = {**self._header(), "seconds": self._seconds(mode), "cache": self._cache_directory(mode)}
             child = stack.enter_context(self._zygotes[mode].fork({**header, "rerun": mode == RERUN}, self._log_fd))
             self._children[mode] = (child, stack)
         return self._children[mode][0]
@@ -123,7 +123,7 @@ class Children:
         runs = self._zygotes.get(self._platform.mode)
         return runs.device.target if runs is not None and runs.device is not None else ""
 
-    def _kept(self, mode: str) -> str | None:
+    def _cache_directory(self, mode: str) -> str | None:
         """Return the directory for compiled kernels of these sources; None for the interpreter, which needs none."""
         if self._cache is None or mode in (EXECUTE, RERUN):
             return None

@@ -80,7 +80,7 @@ class CaseRun:
         self._job, self._platform, self._children, self._case = job, platform, children, case
         self._mode = platform.mode
         self._pairs = pairs_of(job, case)
-        self._chance = False  # True if a failure may be due to a busy machine
+        self._flaky = False  # True if a failure may be due to a busy machine
         self._accuracy = self._variants = self._reached = ""
         self._printed = ""  # output of the wrapper, with a headline
         self._any_stays = False  # True if any of several values stored to one place may remain
@@ -89,9 +89,9 @@ class CaseRun:
 
     def judge(self, begun: Begun) -> JudgedCase:
         """Execute and compare; raise TraceError for a damaged trace."""
-        verdict = self._judge(begun)  # children share a disk
+        verdict = self._judge(begun)
         full = os.strerror(errno.ENOSPC) in verdict.report  # children share a disk
-        lasts = verdict.outcome is not Outcome.SKIPPED and not self._chance and not full
+        lasts = verdict.outcome is not Outcome.SKIPPED and not self._flaky and not full
         return JudgedCase(verdict, lasts, self._answered)
 
     def _judge(self, begun: Begun) -> Verdict:
@@ -107,7 +107,7 @@ class CaseRun:
         except Ended as ended:
             problem = ended.problem
         except ChildDied as death:
-            self._chance = not death.keep
+            self._flaky = not death.keep
             outcome, layer = (Outcome.TIMEOUT, "time") if death.timeout else (Outcome.CRASH, "crash")
             problem = Problem(outcome, layer, death.how)
         except (TraceError, MalformedReply) as error:
@@ -131,7 +131,7 @@ class CaseRun:
         try:
             executed, _ = self._ask(self._mode, before, self._configured(0, seed=0))
         except ChildDied as death:
-            self._chance = not death.keep
+            self._flaky = not death.keep
             return skipped(case, death.how)
         problem = self._first(*(p for p in side_effects(executed) if p.layer == "access"))
         if problem is None:

@@ -92,10 +92,10 @@ class _Work:
             if at <= self.end:
                 yield at
 
-    def ended(self, at: int) -> None:
+    def ended(self, index: int) -> None:
         """Discard all cases after this index."""
         with self._lock:
-            self.end = min(self.end, at)
+            self.end = min(self.end, index)
 
 
 class Judge:

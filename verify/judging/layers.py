@@ -67,7 +67,7 @@ class Layer:
 
     Attributes:
         version: Version recorded in verdicts.
-        digest: What its files meant when the version was last raised or kept.
+        digest: Digest over its files' meaning when the version was last raised or kept.
     """
 
     version: int

@@ -72,7 +72,7 @@ def _elements(case: Case) -> int:
     return max(map(math.prod, case.shapes), default=0)
 
 
-def examine(expected: Expected, first: Packed, pairs: Pairs, ask: Ask, wanted: int = 0) -> Anomaly | None:
+def examine(expected: Expected, first: Packed, pairs: Pairs, ask: Ask, extra: int = 0) -> Anomaly | None:
     """Return an anomaly in the draws of a case, or None.
 
     The first answer, to `pairs[0]`, contains no other error.
@@ -82,7 +82,7 @@ def examine(expected: Expected, first: Packed, pairs: Pairs, ask: Ask, wanted: i
         first: The kernel's first answer.
         pairs: Keys and counters.
         ask: Function that returns the answer to a pair; its errors propagate.
-        wanted: How many further draws to count after the usual comparisons.
+        extra: How many further draws to count after the usual comparisons.
     """
     law = law_of(expected.overload)
     assert law is not None
@@ -110,10 +110,10 @@ def examine(expected: Expected, first: Packed, pairs: Pairs, ask: Ask, wanted: i
     seed, offset = pairs[0]
     shifted = [(_wrapped(seed + s), offset + o) for s, o in _STEPS]
     anomaly = random_tests.examine(list(zip(shifted, calls, strict=True)), length)
-    if anomaly is not None or not wanted:
+    if anomaly is not None or not extra:
         return anomaly
     tally = Tally()
-    for number in range(series, series + math.ceil(wanted / length)):
+    for number in range(series, series + math.ceil(extra / length)):
         tally.add(sample(ask(pairs[number], 0), pairs[number]))
     return tally.examine()
 

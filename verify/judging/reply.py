@@ -153,4 +153,6 @@ def _accesses(entries: Any) -> tuple[ToldAccess, ...]:
     if not all(_all(t, str) for t in texts):
         raise MalformedReply("an access is not described by texts")
     described = zip(texts[:20], stores, strict=False)
-    return tuple(ToldAccess(kind[:40], text[:400], lines[:1000], of) for (kind, text, lines), of in described)
+    return tuple(
+        ToldAccess(kind[:40], text[:400], lines[:1000], only_stores) for (kind, text, lines), only_stores in described
+    )

@@ -78,7 +78,9 @@ class KernelTrial:
         self._candidate, self._serve, self._judge, self._cache = candidate, serve, judge, cache
         self._options = options
         self._watcher = watcher or Watcher()
-        self._others: dict[Key, list[Case]] = {}  # cases on which a bare file may raise, by overload and dtype or rank
+        self._optional: dict[
+            Key, list[Case]
+        ] = {}  # cases on which a bare file may raise, by overload and dtype or rank
 
     def run(self, stages: Sequence[TrialStage]) -> TrialResult:
         """Judge the stages, the last one with samples and variants added, and then the further stages.
@@ -124,7 +126,7 @@ class KernelTrial:
         with _PREPARING:
             cases = self._with_made(stage.cases)
             cases = cases if options.case is None else self._only(options.case, cases)
-        self._judge_stage(stage.name, cases, stage.first, self._others)
+        self._judge_stage(stage.name, cases, stage.first, self._optional)
         missing = self._search() if options.full and executes else ()
         result = self._concluded(result, stage.name, missing)
         if result.outcome is Outcome.PASS and options.full and executes:
@@ -139,13 +141,13 @@ class KernelTrial:
         name: str,
         cases: Mapping[str, Sequence[Case]],
         first: bool = True,
-        others: Mapping[Key, Sequence[Case]] | None = None,
+        optional: Mapping[Key, Sequence[Case]] | None = None,
     ) -> None:
-        """Judge cases and store their verdicts; skip the cases in `others` once one from `cases` has failed."""
+        """Judge cases and store their verdicts; skip the cases in `optional` once one from `cases` has failed."""
         failed: list[Verdict] = []
         needed = (lambda job, case: not failed) if first else None
         jobs = [self.job(overload, some, first) for overload, some in cases.items() if some]
-        also = [replace(self.job(o, some, first), needed=needed) for (o, _), some in (others or {}).items()]
+        also = [replace(self.job(o, some, first), needed=needed) for (o, _), some in (optional or {}).items()]
 
         def on_verdict(job: Job, verdict: Verdict) -> None:
             self._watcher.verdict(job.plan.overload)
@@ -177,7 +179,7 @@ class KernelTrial:
             cases.update({variant.case.id: variant.case for variant in made})
         chosen = {o: options.arrange([c for c in cases.values() if c.id not in known]) for o, cases in by_id.items()}
         if not candidate.contract:
-            self._others = in_other_dtypes(candidate.overloads, chosen, self._cache if options.samples else None)
+            self._optional = in_other_dtypes(candidate.overloads, chosen, self._cache if options.samples else None)
         return chosen
 
     def _only(self, name: str, cases: dict[str, list[Case]]) -> dict[str, list[Case]]:
@@ -185,9 +187,9 @@ class KernelTrial:
         unknown = UserError(f"no case {name}; it may be of another --seed, or of other --cases")
         if not _ID.fullmatch(name):
             raise unknown
-        for (overload, _), extra in self._others.items():
+        for (overload, _), extra in self._optional.items():
             cases[overload] += extra
-        self._others = {}
+        self._optional = {}
         for turn in range(-1, SEARCHES):
             for overload, more in (self._searched(turn, cases) if turn >= 0 else cases).items():
                 cases[overload] = list({case.id: case for case in (*cases[overload], *more)}.values())
@@ -286,8 +288,8 @@ class KernelTrial:
 
     def _concluded(self, result: TrialResult, stage: str, missing: tuple[str, ...] = ()) -> TrialResult:
         """Return the result from the verdicts so far; `missing` describes lines that no case reached."""
-        narrower = refused_dtypes(self._others, self.cases, self.verdicts)
-        self._others = {}  # those that count have become part of the cases
+        narrower = refused_dtypes(self._optional, self.cases, self.verdicts)
+        self._optional = {}  # those that count have become part of the cases
         order = [(overload, case.id) for overload, cases in self.cases.items() for case in cases]
         verdicts = [self.verdicts[key] for key in order if key in self.verdicts]
         ran = [v for v in verdicts if v.outcome is not Outcome.SKIPPED]

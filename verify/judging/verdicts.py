@@ -1,4 +1,4 @@
-"""Store verdicts by the identity of what was judged and of the judge, so that nothing is run twice.
+"""Store verdicts, keyed by the kernel, the case and the judge's versions, so that nothing is run twice.
 
 A query returns the strongest known verdict. A kernel that failed a case with every layer on fails it for every
 command, and a weaker pass hides nothing.

@@ -171,11 +171,11 @@ class Child:
         zygote: Process that forked the child.
         pid: Process id of the child.
         sock: Socket to the child.
-        most: Maximum bytes in one answer. An answer cannot exceed the child's memory.
+        max_bytes: Maximum bytes in one answer. An answer cannot exceed the child's memory.
     """
 
-    def __init__(self, zygote: Zygote, pid: int, sock: socket.socket, most: int) -> None:
-        self._most = most
+    def __init__(self, zygote: Zygote, pid: int, sock: socket.socket, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
         self._zygote = zygote
         self._pid = pid
         self._sock = sock
@@ -197,7 +197,7 @@ class Child:
         self._sock.settimeout(seconds)
         try:
             wire.send_packed(self._sock, request or {}, packed)
-            return wire.receive(self._sock, deadline, self._most)
+            return wire.receive(self._sock, deadline, self._max_bytes)
         except wire.WireError as error:
             if error.timeout:
                 raise ChildDied(f"no answer within {seconds:g} s", timeout=True) from error

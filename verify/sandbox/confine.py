@@ -45,7 +45,7 @@ _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_NO_NEW_PRIVS = 1, 4, 38  # linux/pr
 
 # linux/landlock.h; the three calls have these numbers on every architecture
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
-_OLDEST_ABI = 3  # Linux 6.2; the first version here that covers truncation
+_OLDEST_ABI = 3  # Linux 6.2; older versions do not cover truncation
 _EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR, _REMOVE_DIR, _REMOVE_FILE = (1 << i for i in range(6))
 _MAKE_DIR, _MAKE_REG, _REFER, _TRUNCATE, _IOCTL_DEV = 1 << 7, 1 << 8, 1 << 13, 1 << 14, 1 << 15
 _READ = _READ_FILE | _READ_DIR
@@ -154,8 +154,8 @@ def isolate(work: Path, keep: Iterable[int], cache: Path | None = None, device: 
     null = os.open(os.devnull, os.O_RDWR)
     for standard in (0, 1, 2):
         os.dup2(null, standard)
-    kept = sorted({0, 1, 2, *keep})
-    for low, high in zip(kept, [*kept[1:], 1 << 20], strict=True):
+    descriptors = sorted({0, 1, 2, *keep})
+    for low, high in zip(descriptors, [*descriptors[1:], 1 << 20], strict=True):
         os.closerange(low + 1, high)
     names = (*_KEPT, *(device.environment if device else ()))
     values = {name: os.environ[name] for name in names if name in os.environ}
@@ -218,10 +218,10 @@ def _socket() -> None:
     socket.socket(socket.AF_INET, socket.SOCK_DGRAM).close()
 
 
-def _fails(attempt: Callable[[], object], how: type[OSError]) -> bool:
+def _fails(attempt: Callable[[], object], error_type: type[OSError]) -> bool:
     try:
         attempt()
-    except how:
+    except error_type:
         return True
     except OSError:
         return False
@@ -249,15 +249,15 @@ def _drop_capabilities() -> None:
     libc = ctypes.CDLL(None, use_errno=True)
     libc.capget(header, sets)
     effective, permitted, _, *_ = struct.unpack("@6I", sets)
-    kept = 1 << _CAP_DAC_READ_SEARCH
-    if libc.capset(header, struct.pack("@6I", effective & kept, permitted & kept, 0, 0, 0, 0)) != 0:
+    mask = 1 << _CAP_DAC_READ_SEARCH
+    if libc.capset(header, struct.pack("@6I", effective & mask, permitted & mask, 0, 0, 0, 0)) != 0:
         raise OSError(ctypes.get_errno(), "capset")
 
 
-def _rules(profile: Rights, own: Iterable[Path]) -> list[tuple[str, int]]:
+def _rules(profile: Rights, writable: Iterable[Path]) -> list[tuple[str, int]]:
     """Return pairs of a path and the Landlock access bits beneath it."""
     rules = [(f"/proc/{os.getpid()}", _READ), ("/dev/null", _READ_FILE | _WRITE_FILE)]
-    rules += [(str(path), _OWN) for path in own]
+    rules += [(str(path), _OWN) for path in writable]
     rules += [(path, _READ) for path in _readable()]
     if profile.compilers:
         rules += [(path, _EXECUTE | _READ) for path in _compilers(profile.devices)]
@@ -288,8 +288,8 @@ def search_path() -> str:
 
     It has this toolkit, and the packages that Python does not find by itself.
     """
-    own = (sys.prefix, sys.base_prefix, sys.exec_prefix)
-    elsewhere = [str(p) for p in package_directories() if not any(p.is_relative_to(prefix) for prefix in own)]
+    prefixes = (sys.prefix, sys.base_prefix, sys.exec_prefix)
+    elsewhere = [str(p) for p in package_directories() if not any(p.is_relative_to(prefix) for prefix in prefixes)]
     return os.pathsep.join([str(IMPORT_ROOT), *elsewhere])
 
 

@@ -170,12 +170,14 @@ def _argument(index: int, half: int = 0) -> Instruction:
 
 def _only(index: int, values: tuple[int, ...]) -> list[Instruction]:
     """Return instructions that refuse the call unless the argument is one of `values`."""
+    # If equal, jump over the remaining tests and the refusal.
     tests = [(_EQUAL, len(values) - i, 0, value) for i, value in enumerate(values)]
     return [_argument(index), *tests, _EPERM]
 
 
 def _never(index: int, values: tuple[int, ...]) -> list[Instruction]:
     """Return instructions that refuse the call if the argument is one of `values`."""
+    # If equal, jump to the refusal. The last test jumps over it if not equal.
     tests = [(_EQUAL, len(values) - 1 - i, int(i == len(values) - 1), value) for i, value in enumerate(values)]
     return [_argument(index), *tests, _EPERM]
 

@@ -44,7 +44,7 @@ def send(sock: socket.socket, header: dict[str, Any], buffers: list[Bytes] | Non
 
 
 def receive(
-    sock: socket.socket, deadline: float | None = None, most: int = MAX_BUFFERS
+    sock: socket.socket, deadline: float | None = None, max_bytes: int = MAX_BUFFERS
 ) -> tuple[dict[str, Any], list[Bytes]]:
     """Receive one frame and return its header and its buffers.
 
@@ -53,7 +53,7 @@ def receive(
     Args:
         sock: Socket to the peer.
         deadline: Time limit, as a value of time.monotonic().
-        most: Maximum bytes in all buffers.
+        max_bytes: Maximum bytes in all buffers.
 
     Raises:
         WireError: The peer is gone, the deadline passed, or the frame is invalid.
@@ -66,7 +66,7 @@ def receive(
         sizes = header.pop("buffers")
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise WireError(f"not a frame: {error}") from error
-    if not isinstance(sizes, list) or not all(isinstance(n, int) and n >= 0 for n in sizes) or sum(sizes) > most:
+    if not isinstance(sizes, list) or not all(isinstance(n, int) and n >= 0 for n in sizes) or sum(sizes) > max_bytes:
         raise WireError("frame with impossible buffer sizes")
     if sum(sizes) > _TOGETHER:
         return header, [_exactly(sock, n, deadline) for n in sizes]
