@@ -93,7 +93,7 @@ class Launch:
         self._lanes = 0
         self._programs: dict[int, tuple[int, int, int]] = {}
         self._clock = 0  # counts accesses
-        self._met: Meetings = {}
+        self._meetings: Meetings = {}
         # pairs of address and value that the program instance polled recently
         self._watched: set[tuple[int, bytes]] = set()
         self._idle = 0  # accesses since the last new value
@@ -143,7 +143,7 @@ class Launch:
     def forget(self, index: int) -> None:
         """Discard the accesses by a program instance whose effects were undone."""
         self._log = [access for access in self._log if access.program != index]
-        self._met.pop(index, None)
+        self._meetings.pop(index, None)
 
     def admit(
         self, addresses: np.ndarray, mask: np.ndarray, size: int, kind: str, values: np.ndarray | None = None
@@ -260,7 +260,7 @@ class Launch:
         atomic = kind == "atomic" or self.atomic
         if atomic and addresses.size == 1:
             cell = int(addresses[0] - region.offset)
-            self._met.setdefault(self.index, {}).setdefault(cell, []).append(self._clock)
+            self._meetings.setdefault(self.index, {}).setdefault(cell, []).append(self._clock)
         values = None if atomic else values
         self._log.append(Access(region, self.index, self._clock, self._line(), addresses, values, atomic))
         self._lanes += addresses.size
@@ -269,7 +269,7 @@ class Launch:
 
     def finish(self) -> None:
         """Report the races among the accesses so far, and clear the log."""
-        for race in races(self._log, self._met):
+        for race in races(self._log, self._meetings):
             region, first, second = race.access.region, self._programs[race.other], self._programs[race.access.program]
             offset = race.address + int(region.offset) - region.start
             action = "stored different values at" if race.stores else "accessed, and one changed,"

@@ -78,9 +78,11 @@ def races(log: Sequence[Access], meetings: Meetings) -> Iterator[Race]:
     """Yield the conflicts in `log`, with one example for each pair of an access and a program instance.
 
     Two program instances conflict at a cell in these cases:
+
     - Both store there, and their last values differ.
     - One accesses a cell that only the other stores.
     - One loads a cell that only the other changes by atomics.
+
     Atomics on one element establish an order, as in a lock or in a counter of finished program instances. The
     order holds if the earlier program instance used an atomic after its access, and then the later one used an
     atomic on the same address before its own access.

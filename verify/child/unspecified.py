@@ -45,7 +45,10 @@ class Unspecified:
         return self._seed > 0 and bool(self._random.integers(2))
 
     def junk(self, shape: tuple[int, ...], dtype: Any) -> np.ndarray[Any, Any]:
-        """Return values that no lane may rely on; neighbours along every power of two differ."""
+        """Return values that no lane may rely on.
+
+        They repeat every 3 lanes, so neighbours along a power of two differ.
+        """
         values = _poisons(np.dtype(dtype))
         spread: np.ndarray[Any, Any] = values[(np.arange(np.prod(shape, dtype=int)) + self._seed) % len(values)]
         return spread.reshape(shape)

@@ -294,6 +294,7 @@ def telling(overload: str, expected: Expected) -> list[int]:
     """Return the tensors that show if a kernel ran: non-empty results in their own memory, and changed arguments.
 
     Some tensors are excluded, because they can be right without a kernel:
+
     - results that contain only zeros, ones or the fill value for fresh memory, since the answer may be constant;
     - copies of an argument, if the operator does more than copy (for example, index_add with no index);
     - arguments that changed by less than the tolerance, unless the operator draws.

@@ -3,6 +3,7 @@
 Each test is a bound that holds for any number of draws, not an approximation for many. Right draws fail all tests
 of a case together with a probability below `FALSE_ALARM`. Each kind of test has a share of it, divided by the
 number of comparisons that it makes (Bonferroni). Sources of the bounds:
+
 - Shares of events, and coincidences of two: Chernoff's bound exp(-n KL(k/n, p)) for sums of independent events,
   whose probabilities may differ (Hoeffding, Probability inequalities for sums of bounded random variables, 1963,
   theorem 1).

@@ -27,7 +27,7 @@ from verify.outcome import Outcome
 from verify.platforms import Platform
 
 RERUN = "rerun"  # name of both the child's mode and the layer
-ONE_IN = 8  # a job's cases that are rerun, in addition to those that are repeated in other ways
+ONE_IN = 8  # one in so many cases of a job is rerun, in addition to those that are repeated in other ways
 
 Ask: TypeAlias = Callable[[Packed, dict[str, Any]], tuple[Reply, Packed | None]]
 Conduct: TypeAlias = Callable[[Reply], Problem | None]
