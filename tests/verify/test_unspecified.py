@@ -205,6 +205,7 @@ TRUE = (
     "tl.assume(n >= 64)",
     "j = tl.max_contiguous(tl.multiple_of(64 * p + i, 64), 64)",
     "j = tl.multiple_of(n, 64)",
+    "j = tl.multiple_of(input=n, values=64)",
     "j = tl.multiple_of(i % 16 + i // 16 * 32, 16)",
     "j = tl.max_constancy(i // 4, 4)",
     "j = tl.max_contiguous(tl.multiple_of(x + i, 4), 64)",

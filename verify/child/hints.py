@@ -31,15 +31,15 @@ def mend_hints(report: Callable[[str], None]) -> None:
 
 
 def _checked(tl: Any, name: str, original: Any, report: Callable[[str], None]) -> Any:
-    def call(given: Any, values: Any, *rest: Any, **kwargs: Any) -> Any:
-        result = original(given, values, *rest, **kwargs)
-        if isinstance(given, tl.tensor):
+    def call(input: Any, values: Any, *rest: Any, **kwargs: Any) -> Any:  # a kernel may name both
+        result = original(input, values, *rest, **kwargs)
+        if isinstance(input, tl.tensor):
             hints = values if isinstance(values, list | tuple) else [values]
-            step = given.dtype.element_ty.primitive_bitwidth // 8 if given.dtype.is_ptr() else 1
+            step = input.dtype.element_ty.primitive_bitwidth // 8 if input.dtype.is_ptr() else 1
             for axis, value in enumerate(hints):
                 claimed = getattr(value, "value", value)
                 # for pointers, these are the addresses
-                data = given.handle.data if given.shape else given.handle.data.reshape(1)
+                data = input.handle.data if input.shape else input.handle.data.reshape(1)
                 counterexample = _counterexample(
                     name, np.moveaxis(data, axis, -1).astype(np.int64), claimed, max(1, step)
                 )
