@@ -18,6 +18,8 @@ gpu: # every kernel on this machine's GPU, and its tests; elsewhere than in .ven
 lint: $(VENV)/installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/codespell
+	$(BIN)/proselint check *.md docs/[!o]*.md docs/opinfo.md docs/platforms/*.md
 	$(BIN)/mypy
 	$(BIN)/mypy mkdocs_hooks.py
 

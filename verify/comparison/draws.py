@@ -308,10 +308,10 @@ def _dependent(a: Pair, b: Pair, at: _Coincidence) -> Anomaly:
     rule = "pair" if seeds and offsets else "seed" if seeds else "offset"
     how = f"element i of one and element i{f' {at.shift:+d}' if at.shift else ''} of the other"
     text = f"calls with philox={a} and philox={b} have not been drawn independently, {how}: {both}"
-    advices = {
+    advice_of = {
         "seed": "use all 64 bits of seed as Philox's key",
         "offset": "use all 64 bits of offset as the counter's low words and the element's index as its high ones: "
         "offset + index makes calls overlap",
         "pair": "seed is the key and offset belongs into the counter; do not mix them",
     }
-    return Anomaly(rule, text, advices[rule], at.surprise)
+    return Anomaly(rule, text, advice_of[rule], at.surprise)
