@@ -1,4 +1,7 @@
-"""What the recorder may take, and from which calls: budgets, samples, filters."""
+"""Limits on a recording: byte budgets, sample counts, and filters by phase and operator.
+
+`Recorder` builds a `Limits` from its arguments, and the trace's manifest contains it.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from traces.errors import UserError
 Values: TypeAlias = Literal["full", "seeded", "stats"]
 VALUES: tuple[str, ...] = get_args(Values)
 
-Size: TypeAlias = int | str  # bytes, or a text such as 100MB
+Size: TypeAlias = int | str  # a number of bytes, or a text such as 100MB
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(i?)B?", re.IGNORECASE)
 _LEAST = {"max_bytes": 0, "max_blob": 0, "queue_bytes": 1, "per_signature": 1, "skip_steps": 0, "max_signatures": 1}
 _POWERS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
@@ -19,16 +22,25 @@ _POWERS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
 
 @dataclass(frozen=True)
 class Limits:
-    """What is recorded of a program.
+    """Limits on one recording.
 
-    max_bytes: all tensor contents of the trace. max_blob: one contiguous span of them. per_signature: stored calls of
-    each signature. per_op_max: stored calls of each overload, None for no limit. steps: training steps to record, None
-    for all. skip_steps: training steps to let pass first. phases, ops: record only these phases, or the overloads that
-    match one of these patterns (`aten::mm`, `aten::*backward*`); empty for all. values: "full" stores contents,
-    "seeded" statistics from which like contents can be drawn, "stats" statistics only. queue_bytes: contents in memory
-    that wait to be written. max_signatures: after so many, calls with yet another one are only counted. dataflow: of
-    the first step, store every call, and which values it reads, makes and writes. Raises UserError on values that make
-    no sense.
+    Creating an instance raises UserError if a value is invalid.
+
+    Attributes:
+        max_bytes: Limit in bytes on all tensor contents in the trace.
+        max_blob: Limit in bytes on one contiguous span of tensor contents.
+        per_signature: Calls to store for each signature.
+        per_op_max: Calls to store for each overload, or None for no limit.
+        steps: Training steps to record, or None for all.
+        skip_steps: Training steps to skip first.
+        phases: Record only these phases; empty for all.
+        ops: Record only overloads that match one of these patterns (`aten::mm`, `aten::*backward*`); empty for
+            all.
+        values: "full" stores tensor contents, "seeded" stores statistics from which similar contents can be
+            drawn, and "stats" stores statistics only.
+        queue_bytes: Limit in bytes on the contents in memory that wait to be written.
+        max_signatures: Limit on signatures; calls with any further signature are only counted.
+        dataflow: Store every call in the first step, and which values it reads, creates and writes.
     """
 
     max_bytes: int = 2 << 30
@@ -62,7 +74,11 @@ def _check(name: str, value: object, least: int) -> None:
 
 
 def parse_size(size: Size) -> int:
-    """Return the bytes of a size such as 100MB (decimal), 2GiB (binary) or 4096. Raises UserError."""
+    """Return a size such as 100MB (decimal), 2GiB (binary) or 4096 in bytes.
+
+    Raises:
+        UserError: The text is not a size.
+    """
     if not isinstance(size, str):
         return size
     match = _SIZE.fullmatch(size.strip())

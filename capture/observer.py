@@ -1,4 +1,8 @@
-"""What happens at each ATen call while recording: it is counted, and the first calls of each signature are stored."""
+"""Count each ATen call while recording, and store the first calls for each signature.
+
+`Observer` holds the logic that runs on each call. The dispatch mode in capture/mode.py calls it, and
+capture/recorder.py adds the public `with` block, steps and phases.
+"""
 
 from __future__ import annotations
 
@@ -30,15 +34,17 @@ from traces.writer import CallSite
 if TYPE_CHECKING:
     from capture.mode import Mode
 
-MAX_ERRORS = 20  # errors of the recorder after which it stops recording
+MAX_ERRORS = 20  # the recorder stops after this many errors of its own
 ELSEWHERE = "in other steps or phases"
 
 
 class Observer:
-    """Counts calls, and puts those that are wanted onto a tape. A Recorder is one, with a block and steps.
+    """Counter of ATen calls that puts the wanted ones onto a tape.
+
+    `Recorder` is an Observer with a `with` block and steps.
 
     Attributes:
-        errors: Errors of the recorder itself, by operator: their number, and the first.
+        errors: The recorder's own errors by operator name: their count, and the message of the first.
         skipped: Numbers of calls that were not recorded, by reason.
     """
 
@@ -50,20 +56,20 @@ class Observer:
         self._flow = FlowTape() if self.limits.dataflow else None
         self._tape: Tape | None = None
         self._lock = threading.Lock()
-        self._modes: dict[int, Mode] = {}  # by thread
-        self._whole: set[str] = set()  # composite operators that the device has kernels for
+        self._modes: dict[int, Mode] = {}  # by thread id
+        self._whole: set[str] = set()  # names of composite operators that the device has kernels for
         self._plans: dict[int, CapturePlan] = {}  # by id of the operator
         self._entries: dict[Hashable, TapeEntry] = {}
-        self._stored: Counter[str] = Counter()  # calls by overload
+        self._stored: Counter[str] = Counter()  # number of stored calls by overload name
         self._phases = Phases()
-        self._settled = 1  # a step from which on no new signature is expected
-        self._steady: Known | None = None  # it has come; what is known is only tallied
+        self._settled = 1  # first step in which no new signature is expected
+        self._steady: Known | None = None  # set once `_settled` is reached: known calls are then only tallied
         self._tallies = Tallies(maker(native))
         self._steps = Steps(self.limits)
         self._phases_wanted = frozenset(self.limits.phases)
-        self._other_phases: set[str] = set()  # of calls that were not recorded
+        self._other_phases: set[str] = set()  # phases whose calls were not recorded
         self._seq = 0
-        self._fence: tuple[int, Counter[str]] | None = None  # number of calls and those skipped, before doubtful steps
+        self._fence: tuple[int, Counter[str]] | None = None  # number of calls, and skipped calls, before doubtful steps
         self._recording = True
 
     def _end_step(self, end: Callable[[], None]) -> None:
@@ -83,12 +89,12 @@ class Observer:
         self._seq += self._tallies.drain(self._steps.number)
 
     def _follow_modules(self) -> None:
-        """Follow the calls of modules, which takes time, only as long as new signatures are to be expected."""
+        """Track module calls only while new signatures are expected, because tracking takes time."""
         expected = self._steps.number < self._settled
         self._modules.start() if expected else self._modules.stop()
 
     def _plan(self, func: Any) -> CapturePlan:
-        plan = self._plans.get(id(func))  # operators live on in their plans; their own hash is slow
+        plan = self._plans.get(id(func))  # the plan keeps the operator alive, so its id is unique; its own hash is slow
         if plan is None:
             plan = CapturePlan(func, str(func), "")
             plan = self._guarded(plan.name, lambda: make_plan(func, self.limits.ops)) or plan
@@ -96,17 +102,17 @@ class Observer:
         return plan
 
     def _before(self, plan: CapturePlan, args: tuple[Any, ...], kwargs: dict[str, Any]) -> SeenCall | None:
-        """Count a call that is about to happen; what has to be done after it, if anything."""
+        """Count a call that is about to happen. Return the work to do after it, or None."""
         if not self._recording or self._steps.over:
             return None
-        with self._lock:  # not by `_guarded`, since every call comes here
+        with self._lock:  # `_guarded` is not used here, because every call takes this path
             try:
                 if has_subclass(args) or (kwargs and has_subclass(kwargs.values())) or function_modes():
                     return self._observe_plain(plan, args, kwargs)
                 return self._observe(plan, args, kwargs)
             except Unrecordable as reason:
                 self.skipped[str(reason)] += 1
-            except Exception as error:  # noqa: BLE001 - as there
+            except Exception as error:  # an error must not reach the training, see `_guarded`
                 self._failed(plan.name, error)
             return None
 
@@ -117,12 +123,12 @@ class Observer:
         return seen and replace(seen, aliases=aliases)
 
     def _after(self, seen: SeenCall, result: Any) -> None:
-        """Store a call that has happened."""
+        """Store a call that has returned."""
         if self._recording:
             self._guarded(seen.plan.name, lambda: self._store(seen, result))
 
     def _discard(self, seen: SeenCall) -> None:
-        """Forget a call that has raised."""
+        """Discard a call that raised."""
         if self._recording and seen.tape is self._tape:
             self._guarded(seen.plan.name, partial(seen.discard, self._flow))
 
@@ -147,7 +153,7 @@ class Observer:
     def _failed(self, what: str, error: Exception) -> None:
         self.errors.setdefault(what, {"count": 0, "first": f"{type(error).__name__}: {error}"[:200]})["count"] += 1
         if sum(e["count"] for e in self.errors.values()) >= MAX_ERRORS or isinstance(error, OSError):
-            self._recording, self._steady = False, None  # a full disk does not mend itself
+            self._recording, self._steady = False, None  # a full disk will not recover by itself
 
     def _observe(self, plan: CapturePlan, args: tuple[Any, ...], kwargs: dict[str, Any]) -> SeenCall | None:
         steps, phase = self._steps, self._phases.current()
@@ -178,14 +184,15 @@ class Observer:
                 if flow is not None:
                     flow.pass_by((args, kwargs))
                 return None
-        self._tallies.settle()  # what was counted before
+        self._tallies.settle()  # flush the earlier tallies before this call is counted
         entry.signature.count(phase, steps.number)
         self._seq += 1
         settled = steps.number >= self._settled
         if flow is not None or entry.wanted or ((plan.produces or plan.mutates) and not settled):
             with Unseen():
-                return self._look_closer(plan, entry, phase, bind(plan.op, args, kwargs), flow)
-        if settled and place is None:  # for `sim` the host's tensors stand, from which no key tells the device's calls
+        # On `sim` the arguments are host tensors, so a key cannot tell the device's calls apart.
+        if settled and place is None:
+        ):  # on `sim` the arguments are host tensors, so a key cannot tell the device's calls apart
             self._tallies.start(plan.op, phase, args, kwargs, entry.signature)
             self._steady = None if steps.ending else self._tallies.known
         return None
@@ -199,10 +206,12 @@ class Observer:
         sample = begun = None
         if (entry.wanted or flow is not None) and not is_capturing_graph():
             self._drain()
-            entry.wanted -= 1  # stays so if this fails, which it would at the next call too
-            thread = int(threading.get_ident() != next(iter(self._modes)))  # 1: another than the first, as autograd's
-            where = self._modules.current(), thread, torch.is_grad_enabled()
-            site = CallSite(self._seq - 1, self._steps.number, phase, *where)
+            entry.wanted -= 1  # the count stays lower if this raises, because the next call would raise as well
+            thread = int(
+                threading.get_ident() != next(iter(self._modes))
+            )  # 0: the first thread; 1: another thread, such as autograd's
+            module_state = self._modules.current(), thread, torch.is_grad_enabled()
+            site = CallSite(self._seq - 1, self._steps.number, phase, *module_state)
             begun = flow.begin(plan.op, arguments, site) if flow is not None else None
             sample = self._tape.take(plan.op, entry, site, arguments)
             entry.wanted += 1  # only a call that returns uses up a sample
@@ -224,20 +233,20 @@ class Observer:
             return None
         if plan.composite:
             self._whole.add(plan.name)
-        where = sim.place() or place_of(arguments), sim.place() == "cpu"
-        signature = self._tape.signature(plan.name, kind(plan.op, arguments), describe(arguments), *where)
+        device_fields = sim.place() or place_of(arguments), sim.place() == "cpu"
+        signature = self._tape.signature(plan.name, kind(plan.op, arguments), describe(arguments), *device_fields)
         entry = self._entries[key] = TapeEntry(signature, self.limits.per_signature, [])
-        if signature.kind != "view":  # slices of data at random places bring a new one in every step
+        if signature.kind != "view":  # slices of data at random positions add new signatures in every step
             self._settled, self._steady = self._steps.number + 2, None
         return entry
 
     def _store(self, seen: SeenCall, result: Any) -> None:
-        if seen.tape is not self._tape:  # the trace has begun anew
+        if seen.tape is not self._tape:  # the trace was restarted
             return
         follow(seen.aliases)
         result = plain(result, list(seen.aliases))
         stored, wanted = None, seen.entry.wanted or seen.flow is not None
-        if seen.sample is not None and not wanted:  # a call inside this one was stored, or another thread's
+        if seen.sample is not None and not wanted:  # a nested call or another thread took the sample
             self._tape.discard(seen.sample)
         elif seen.sample is not None:
             seen.entry.wanted = max(seen.entry.wanted - 1, 0)

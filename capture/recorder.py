@@ -1,7 +1,7 @@
-"""The recorder: a dispatch mode that sees every ATen call, counts it, and stores the first of each signature.
+"""Record ATen calls with a dispatch mode that counts every call and stores the first of each signature.
 
-Nothing in the program changes: arguments are copied before a call as bytes, no tensor is kept, no random number is
-drawn, and an error of the recorder itself is counted, never raised.
+Recording does not change the program. Before a call its arguments are copied as bytes; no tensor is kept alive
+and no random number is drawn. An error of the recorder itself is counted and never raised.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from traces.errors import UserError
 
 
 class Recorder(Observer):
-    """Records the ATen calls made inside its `with` block into a trace directory.
+    """Record the ATen calls inside the `with` block into a trace directory.
 
         with Recorder("step.trace", model=model) as recorder:
             loss = criterion(model(x), y)
@@ -37,18 +37,18 @@ class Recorder(Observer):
             optimizer.step()
             recorder.step()
 
-    Further threads may enter the same recorder. In a job of several ranks each writes a trace of its own, such as
-    `step-rank3.trace`. If the block raises, the trace stays marked as unfinished. In a process forked inside the block
-    recording stops. In a program that never calls `step`, a step ends where the next one's work begins after a step of
-    an optimizer; the manifest's `ended_by` says so.
+    Further threads may enter the same recorder. In a job with several ranks each rank writes its own trace,
+    such as `step-rank3.trace`. If the block raises, the trace stays marked as unfinished. Recording stops in a
+    process that is forked inside the block. If a program never calls `step`, a step ends when the next step's
+    work begins after an optimizer step; the manifest's `ended_by` records this.
 
     Attributes:
-        errors: Errors of the recorder itself, by operator: their number, and the first.
+        errors: The recorder's own errors by operator name: their count, and the first message.
         skipped: Numbers of calls that were not recorded, by reason.
-        failure: The error that kept the trace from being written, such as a full disk, or None.
+        failure: The error that prevented the trace from being written, such as a full disk, or None.
     """
 
-    def __init__(  # noqa: PLR0913 - each says what is recorded, and editors show each
+    def __init__(  # each parameter limits the recording, and editors list them
         self,
         path: str | os.PathLike[str],
         *,
@@ -69,35 +69,35 @@ class Recorder(Observer):
         info: dict[str, Any] | None = None,
         native: str | os.PathLike[str] | None = None,
     ) -> None:
-        """Prepare to record; nothing is written before the block begins.
+        """Prepare to record. Nothing is written before the block begins.
 
-        Sizes are bytes, or texts such as "100MB" and "2GiB".
+        Sizes are numbers of bytes, or texts such as "100MB" and "2GiB".
 
         Args:
             path: Directory of the trace. It must not exist, unless `force` is set and it is a trace.
-            model: Names of modules in the trace are relative to it.
+            model: Module to which the trace's module names are relative.
             steps: Number of training steps to record; None for all.
-            skip_steps: Number of training steps to let pass first.
-            phases: Record only the calls of these phases: forward, loss, backward, clip, optimizer, or a name given to
-                `phase`. Empty for all.
-            ops: Record only the overloads that match one of these patterns, such as `aten::mm` or `aten::*backward*`.
-                Empty for all.
-            values: "full" stores contents of tensors, "seeded" statistics from which like contents can be drawn,
-                "stats" statistics only.
-            max_bytes: Size of all tensor contents of the trace.
-            max_blob: Size of one contiguous span of tensor contents.
-            queue_bytes: Size of the contents in memory that wait to be written.
-            per_signature: Number of stored calls of each signature.
-            per_op_max: Number of stored calls of each overload; None for no limit.
-            max_signatures: After so many signatures, calls with yet another one are only counted.
-            dataflow: Store every call of the first step, and which values it reads, makes and writes.
-            force: Replace a trace that exists.
-            info: Entries of the manifest's `info`.
-            native: Directory of a C++ module that tells calls apart faster; it is built there if it is missing
-                (10 to 30 s). None for Python.
+            skip_steps: Number of training steps to skip first.
+            phases: Record only calls in these phases: forward, loss, backward, clip, optimizer, or a name
+                passed to `phase`. Empty for all.
+            ops: Record only overloads that match one of these patterns, such as `aten::mm` or
+                `aten::*backward*`. Empty for all.
+            values: "full" stores tensor contents, "seeded" stores statistics from which similar contents can be
+                drawn, and "stats" stores statistics only.
+            max_bytes: Limit on all tensor contents in the trace.
+            max_blob: Limit on one contiguous span of tensor contents.
+            queue_bytes: Limit on the contents in memory that wait to be written.
+            per_signature: Calls to store for each signature.
+            per_op_max: Calls to store for each overload; None for no limit.
+            max_signatures: Limit on signatures; calls with any further signature are only counted.
+            dataflow: Store every call in the first step, and which values it reads, creates and writes.
+            force: Replace an existing trace.
+            info: Entries for the manifest's `info`.
+            native: Directory with a C++ module that computes call keys faster. It is built there if it is
+                missing (10 to 30 s). None selects the Python implementation.
 
         Raises:
-            UserError: The directory cannot be used, or a limit makes no sense.
+            UserError: The directory cannot be used, or a limit is invalid.
         """
         limits = Limits(
             max_bytes=parse_size(max_bytes),
@@ -159,9 +159,10 @@ class Recorder(Observer):
         self._drain()
         self._tallies.settle()
         steps = self._steps
-        if steps.doubtful and self._fence is not None:  # the program never marked a step: these calls are too many
-            seq, self.skipped = self._fence
-            self.skipped[ELSEWHERE] += self._seq - seq
+        if (
+            steps.doubtful and self._fence is not None
+        if steps.doubtful and self._fence is not None:
+            # The program never marked a step: the calls after the fence are surplus.
         totals = {
             "skipped": dict(self.skipped),
             "errors": self.errors,
@@ -178,12 +179,12 @@ class Recorder(Observer):
             warnings.warn(f"{self.path}: nothing was recorded: {self._emptiness()}", RuntimeWarning, stacklevel=3)
 
     def _emptiness(self) -> str:
-        """Return why there is no call in the trace."""
+        """Return the reason why the trace contains no call."""
         if self.limits.skip_steps:
             return f"skip_steps is {self.limits.skip_steps}, and the program ended {self._steps.ended} steps"
         if self.limits.phases:
-            others = ", ".join(sorted(self._other_phases)) or "none"
-            return f"no call was in phase {' or '.join(self.limits.phases)}; the program's phases: {others}"
+            other_phases = ", ".join(sorted(self._other_phases)) or "none"
+            return f"no call was in phase {' or '.join(self.limits.phases)}; the program's phases: {other_phases}"
         if self.limits.ops:
             return f"no overload matches ops {', '.join(self.limits.ops)}; write them like aten::mm or aten::*backward*"
         return "no ATen call was made in this block; run the model inside `with Recorder(...)`"
@@ -193,22 +194,25 @@ class Recorder(Observer):
             raise UserError(f"{self.path}: {method} outside the block; write: with Recorder(...) as recorder: ...")
 
     def _after_fork(self) -> None:
-        """In a forked process: leave the trace alone, and replace the lock, which a thread of the parent may hold."""
+        """Stop recording in a forked process, and replace the lock, which a thread of the parent may hold.
+
+        The trace itself is not touched, because the parent still writes it.
+        """
         self._lock = threading.Lock()
         if self._tape is not None:
             self._recording, self._steady = False, None
 
     @property
     def contents_bytes(self) -> int:
-        """Bytes of tensor contents that were taken so far and are not given up."""
+        """Return the bytes of tensor contents that were captured so far and not given up."""
         return 0 if self._tape is None else self._tape.contents_bytes
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
-        """Name what the program does inside this block: forward, loss, backward, clip, optimizer, or a word of its own.
+        """Name the phase of the calls inside this block: forward, loss, backward, clip, optimizer, or another word.
 
-        Outside such blocks, calls under autograd's engine are "backward", those of `Optimizer.step` are "optimizer",
-        and all others "forward".
+        Outside such blocks, calls under autograd's engine are "backward", calls of `Optimizer.step` are
+        "optimizer", and all others are "forward".
         """
         self._check_entered("phase()")
         self._phases.begin(name)
@@ -218,13 +222,16 @@ class Recorder(Observer):
             self._phases.end()
 
     def step(self) -> None:
-        """End a training step; the calls that follow belong to the next one."""
+        """End a training step; the calls that follow belong to the next step."""
         self._check_entered("step()")
         self._guarded("step()", self._end_marked_step)
 
     @contextmanager
     def pause(self) -> Iterator[None]:
-        """Record nothing inside this block, such as the loading of data. No other dispatch mode may lie in between."""
+        """Record nothing inside this block, for example while data is loaded.
+
+        No other dispatch mode may be entered between the recorder's block and this one.
+        """
         self._check_entered("pause()")
         mode = self._modes[threading.get_ident()]
         mode.__exit__(None, None, None)  # type: ignore[no-untyped-call]
@@ -242,7 +249,7 @@ class Recorder(Observer):
             self._restart()
 
     def _restart(self) -> None:
-        """Begin the trace anew: what is in it turned out to belong to skipped steps."""
+        """Restart the trace, because its calls turned out to belong to skipped steps."""
         assert self._tape is not None
         self.skipped[ELSEWHERE] += self._seq
         tape, self._tape = self._tape, None

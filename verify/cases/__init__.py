@@ -1,1 +1,1 @@
-"""Cases: recorded calls, OpInfo's samples and what is made of them, ready to be replayed against a kernel."""
+"""Cases: recorded calls, OpInfo samples and variants of them, ready to be replayed against a kernel."""

@@ -1,5 +1,8 @@
-"""Sizes of a call's arguments varied apart from each other, so that a kernel that takes a size from one argument and
-uses it for another is found out. Most of these calls make no sense; ATen says which do."""
+"""Vary the sizes of a call's arguments independently.
+
+These variants expose a kernel that reads a size from one argument and uses it for another. Most such calls are
+invalid; ATen decides which are valid. Used by verify/cases/extended.py.
+"""
 
 from __future__ import annotations
 
@@ -14,17 +17,27 @@ from verify.cases.kinds import Judged, kind_of
 from verify.cases.oracle import idle
 from verify.cases.places import Site, places, resized
 
-MAX_TRIED = 1000  # calls that ATen is asked about, a millisecond each
-_ALL_SUBSETS = 4  # places of which every choice is tried; of more, one, two, all but one and all but two
+MAX_TRIED = 1000  # calls that are tried with ATen, about 1 ms each
+_ALL_SUBSETS = 4  # up to this many sites, try every subset; beyond that, subsets of 1, 2, all but 1 and all but 2
 
 
 def apart(
     overload: str, arguments: Arguments, generator: torch.Generator, judged: Judged
 ) -> Iterator[tuple[str, Arguments]]:
-    """Calls of new kinds that ATen answers, in an order that is drawn. judged: the kinds there are; these are added.
+    """Yield calls with new kinds that ATen answers, in random order.
 
-    Every dimension that matters to the given call has to matter in full, and so has the last element of each tensor:
-    ATen also answers some calls with sizes that do not fit, and leaves out what is too much.
+    Every dimension that affects the original result has to affect the new result completely, and so does each
+    tensor's last element. This check is needed because ATen also answers some calls with mismatched sizes, and
+    ignores the excess elements.
+
+    Args:
+        overload: Full name of the ATen overload.
+        arguments: The original call, by schema name.
+        generator: Random generator for the order and for new tensor contents.
+        judged: The kinds that exist already. The kind of each yielded call is added.
+
+    Yields:
+        A description of the change, and the changed arguments.
     """
     sizes = places(arguments)
     needed = needed_places(overload, arguments)
@@ -47,26 +60,32 @@ def apart(
 
 
 def needed_places(overload: str, arguments: Arguments) -> list[Site]:
-    """Dimensions, and last elements, of tensors that matter to the call."""
-    of_tensors = _of_tensors(arguments)
-    without = idle(overload, arguments, of_tensors)
-    return [p for i, p in enumerate(of_tensors) if i not in (without or ())]
+    """Return the tensor dimensions, and last elements, that affect the call's result."""
+    tensor_sites = _of_tensors(arguments)
+    idle_indices = idle(overload, arguments, tensor_sites)
+    return [p for i, p in enumerate(tensor_sites) if i not in (idle_indices or ())]
 
 
 def _of_tensors(arguments: Arguments) -> list[Site]:
     sizes = places(arguments)
-    of_tensors = [p for p in sizes if p.of_tensor(arguments) and sizes[p]]
-    return of_tensors + [p._replace(dim=LAST) for p in of_tensors if p.dim == 1]
+    sites = [p for p in sizes if p.of_tensor(arguments) and sizes[p]]
+    return sites + [p._replace(dim=LAST) for p in sites if p.dim == 1]
 
 
 def matters_as_much(overload: str, changed: Arguments, arguments: Arguments) -> bool:
-    """Whether ATen answers the changed call, and leaves out no more of its tensors than of those of the given one."""
-    without = idle(overload, changed, _of_tensors(changed))
-    return without is not None and len(without) <= len(idle(overload, arguments, _of_tensors(arguments)) or ())
+    """Return True if ATen answers the changed call and ignores no more sites in its tensors than in the original call."""
+    idle_indices = idle(overload, changed, _of_tensors(changed))
+    return idle_indices is not None and len(idle_indices) <= len(
+        idle(overload, arguments, _of_tensors(arguments)) or ()
+    )
 
 
 def _choices(of: Sequence[Site]) -> set[tuple[Site, ...]]:
-    """Sets of places that change together: few of all, and more of those that are the same dimension of a tensor."""
+    """Return sets of sites to change together.
+
+    The sets contain few or nearly all of the sites, and the same again within each group of sites with equal
+    `dim`.
+    """
     by_dim: defaultdict[int, list[Site]] = defaultdict(list)
     for place in of:
         by_dim[place.dim].append(place)
@@ -80,7 +99,11 @@ def _subsets(of: Sequence[Site]) -> set[tuple[Site, ...]]:
 
 
 def _others(size: int) -> list[int]:
-    """Other sizes: a half and double, of which one divides the other; one more; and 1, which is broadcast."""
+    """Return other sizes to try.
+
+    These are half and double the size, so that one divides the other, the size plus one, and 1, which
+    broadcasts.
+    """
     if size < 2:
         return [2] * size
     return sorted({1, size // 2 if size % 2 == 0 else 1, size + 1, 2 * size})

@@ -1,4 +1,4 @@
-"""The arguments of a call that cases are made of: their tensors, and whether these are small enough to be judged."""
+"""Tensors among a call's arguments, and the size limits for judging."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ import torch
 
 from verify.operators import linear
 
-MAX_ELEMENTS = 140_000  # of one argument or result of a call whose work grows as they do
-MAX_OTHERS = 10_000  # of any other operator, unless they are in a few lines
-MAX_FEW_LINES = 4  # of more elements
-LAST = -1  # in the place of a dimension: the last element of all
+MAX_ELEMENTS = 140_000  # limit for one argument or result if the work of the operator is linear in it
+MAX_OTHERS = 10_000  # limit for other operators, unless the elements form only a few lines
+MAX_FEW_LINES = 4  # a tensor with up to this many lines may exceed MAX_OTHERS
+LAST = -1  # used instead of a dimension: the last element of the whole tensor
 
 Arguments: TypeAlias = dict[str, Any]
 
 
 def fits(overload: str, shape: Sequence[int]) -> bool:
-    """Whether Triton's interpreter gets through a tensor of this shape in seconds."""
+    """Return True if Triton's interpreter processes a tensor of this shape within seconds."""
     size = math.prod(shape)
     few_lines = size <= MAX_FEW_LINES * max(shape, default=1)
     return size <= MAX_OTHERS or (size <= MAX_ELEMENTS and (linear(overload) or few_lines))
 
 
 def tensors(arguments: Arguments) -> list[torch.Tensor]:
-    """All of a call, in lists too."""
-    found = []
+    """Return all tensors in a call, including those in lists."""
+    result = []
     for value in arguments.values():
-        found += [v for v in (value if isinstance(value, list | tuple) else (value,)) if isinstance(v, torch.Tensor)]
-    return found
+        result += [v for v in (value if isinstance(value, list | tuple) else (value,)) if isinstance(v, torch.Tensor)]
+    return result

@@ -1,6 +1,10 @@
-"""Sums of bags of embeddings, which ATen on the CPU (torch 2.13) computes in two ways, by dtype and strides: where rows
-of 16 or 32 bits that lie close are added up plainly, it ends at the last offset, if that is given, and records no bags
-of items; else it ends at the last index, and records them. The reference in float64 would be of the other way."""
+"""Sums over embedding bags, which ATen on the CPU (torch 2.13) computes with one of two algorithms.
+
+The dtype and the strides select the algorithm. If the rows have 16-bit or 32-bit elements and are contiguous,
+ATen adds them directly: it stops at the last offset, if `include_last_offset` is set, and does not record each
+item's bag. Otherwise it stops at the last index, and records the bags. The float64 reference would use the
+other algorithm, so verify/cases/case.py adapts the calls with the functions here.
+"""
 
 from __future__ import annotations
 
@@ -20,28 +24,33 @@ _CUT = ("indices", "per_sample_weights")
 
 
 def changed_by_strides(overload: str, packed: Packed) -> bool:
-    """Whether a stride of the weights of a call's items has it computed in the one way."""
-    found = _plain(overload, packed)
-    return found is not None and found["per_sample_weights"] is not None
+    """Return True if the stride of the per-sample weights selects ATen's direct algorithm for this call."""
+    arguments = _plain(overload, packed)
+    return arguments is not None and arguments["per_sample_weights"] is not None
 
 
 def ends_early(overload: str, packed: Packed) -> bool:
-    """Whether a call ends at the last offset, before its last index."""
-    found = _plain(overload, packed)
-    return found is not None and bool(found["include_last_offset"]) and _end(found) < len(found["indices"])
+    """Return True if the call stops at the last offset, before its last index."""
+    arguments = _plain(overload, packed)
+    return (
+        arguments is not None and bool(arguments["include_last_offset"]) and _end(arguments) < len(arguments["indices"])
+    )
 
 
 def ask_cut(ask: Callable[[str, Packed, Philox], Packed], overload: str, packed: Packed, philox: Philox) -> Packed:
-    """What is asked of the same call without what lies behind the last offset."""
-    given = unpack(packed)
-    end = _end(given)
-    cut = {name: given[name].narrow(0, 0, end).clone() for name in _CUT if given.get(name) is not None}
-    answer = unpack(ask(overload, frozen(pack({**given, **cut})), philox))
-    return frozen(pack({**answer, **{name: given[name] for name in cut}}))
+    """Compute the answer to the same call without the items behind the last offset.
+
+    The returned packed call has the original indices and weights again.
+    """
+    arguments = unpack(packed)
+    end = _end(arguments)
+    cut = {name: arguments[name].narrow(0, 0, end).clone() for name in _CUT if arguments.get(name) is not None}
+    answer = unpack(ask(overload, frozen(pack({**arguments, **cut})), philox))
+    return frozen(pack({**answer, **{name: arguments[name] for name in cut}}))
 
 
 def _plain(overload: str, packed: Packed) -> dict[str, Any] | None:
-    """All arguments of a call that is computed in the one way."""
+    """Return all arguments if ATen computes the call with the direct algorithm, else None."""
     if overload not in _OVERLOADS:
         return None
     a = bind(resolve(overload), (), unpack(packed))

@@ -1,7 +1,8 @@
-"""Cases of overloads that no sample of OpInfo calls by name: of what other operators call for theirs.
+"""Cases of overloads that no OpInfo sample calls by name, taken from other operators that call them.
 
-`aten::_softmax` is called for softmax, `aten::threshold_backward` by the backward pass of relu. Which operators call an
-overload is written down in callers.json, by `python -m verify.cases.calling`, which runs them all.
+For example, softmax calls `aten::_softmax`, and the backward pass of relu calls `aten::threshold_backward`. The
+file callers.json lists the operators that call each overload. `python -m verify.cases.calling` writes it by
+running all operators.
 """
 
 from __future__ import annotations
@@ -21,49 +22,55 @@ from traces.overloads import bind, name_of
 from verify.cases.case import Case, case_of_values, unsupported
 
 FILE = Path(__file__).with_suffix(".json")
-MOST_CALLERS = 8  # operators of which one overload's cases are made
-_MOST_CASES = 40  # of one operator and dtype
+MOST_CALLERS = 8  # operators whose calls become the cases of one overload
+_MOST_CASES = 40  # from one operator and dtype
 
-Samples = Iterator[tuple[Any, tuple[Any, ...], dict[str, Any]]]  # a function, and arguments
+Samples = Iterator[tuple[Any, tuple[Any, ...], dict[str, Any]]]  # a function and its arguments
 
 
 @cache
 def callers(overload: str) -> tuple[str, ...]:
-    """Names of OpInfo's operators that call the overload, forward or backward; those that call least else first."""
+    """Return the OpInfo operators that call the overload in their forward or backward pass.
+
+    Operators that call the fewest other overloads come first.
+    """
     return tuple(json.loads(FILE.read_text()).get(overload, ()))
 
 
 def called_cases(overloads: Iterable[str], samples: Callable[[str], Samples]) -> list[Case]:
-    """A case of each call of these overloads that their callers make. samples: of one of OpInfo's operators."""
-    found: dict[str, Case] = {}
+    """Return a case for each call that the overloads' callers make.
+
+    `samples` returns one OpInfo operator's samples.
+    """
+    cases: dict[str, Case] = {}
     for overload in overloads:
         for operator in callers(overload):
-            made: dict[str, Case] = {}
+            operator_cases: dict[str, Case] = {}
             for function, args, kwargs in samples(operator):
                 for arguments in _calls(overload, function, args, kwargs):
                     case = case_of_values(overload, **arguments)
                     if not unsupported(case.load().tree):
-                        made.setdefault(case.id, case)
-                if len(made) >= _MOST_CASES:
+                        operator_cases.setdefault(case.id, case)
+                if len(operator_cases) >= _MOST_CASES:
                     break
-            found |= made
-    return list(found.values())
+            cases |= operator_cases
+    return list(cases.values())
 
 
 def _calls(overload: str, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = []
+    calls: list[dict[str, Any]] = []
 
     def see(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         if name_of(op) == overload:
             copied = {n: _copied(v) for n, v in bind(op, args, kwargs).items()}
-            found.append(copied)
+            calls.append(copied)
 
     run(function, args, kwargs, see)
-    return found
+    return calls
 
 
 def _copied(value: Any) -> Any:
-    """As it is now: the call, or a later one, may write it."""
+    """Return a copy, because this call or a later one may write to the value."""
     if isinstance(value, list | tuple):
         return type(value)(_copied(v) for v in value)
     if not isinstance(value, torch.Tensor) or value.layout is not torch.strided:
@@ -72,14 +79,14 @@ def _copied(value: Any) -> Any:
     return torch.empty_strided(detached.shape, detached.stride(), dtype=detached.dtype).copy_(detached)
 
 
-class _Seen(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch does not annotate it
+class _Seen(TorchDispatchMode):  # torch does not annotate it
     def __init__(self, see: Callable[[OpOverload, tuple[Any, ...], dict[str, Any]], None]) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self._see = see
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
-        """Else the first call imports torch._dynamo, which takes a second or two."""
+        """Return False, because the default makes the first call import torch._dynamo, which takes 1 to 2 s."""
         return False
 
     def __torch_dispatch__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
@@ -93,7 +100,10 @@ def run(
     kwargs: dict[str, Any],
     see: Callable[[OpOverload, tuple[Any, ...], dict[str, Any]], None],
 ) -> None:
-    """Call the function and run its backward pass, as far as both go. see: is told of each call of ATen."""
+    """Call the function and run its backward pass, as far as both succeed.
+
+    `see` is called with each ATen call: the overload, its positional arguments and its keyword arguments.
+    """
     args = tuple(_differentiable(a) for a in args)
     try:
         with warnings.catch_warnings(), torch.enable_grad(), _Seen(see):
@@ -101,7 +111,7 @@ def run(
             result = function(*args, **kwargs)
             roots = [t for t in _flat(result) if t.requires_grad and t.grad_fn is not None]
             torch.autograd.backward(roots, [torch.ones_like(t) * 0.75 for t in roots])
-    except Exception:  # noqa: BLE001 - whatever ATen raises: what was called until then counts
+    except Exception:  # ATen may raise anything; the calls made until then count
         return
 
 

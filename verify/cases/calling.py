@@ -1,4 +1,4 @@
-"""Writes callers.json, which says of each overload which of OpInfo's operators call it.
+"""Write callers.json, which lists the OpInfo operators that call each overload.
 
 python -m verify.cases.calling
 """
@@ -16,7 +16,7 @@ from traces.overloads import bind, kind, name_of
 from verify.cases.callers import FILE, MOST_CALLERS, run
 from verify.cases.samples import operators, samples_of
 
-_GLANCED = 4  # samples of an operator that are run to see what it calls
+_GLANCED = 4  # samples that are run for each operator to record its calls
 
 
 def main() -> None:
@@ -32,13 +32,13 @@ def main() -> None:
         for function, args, kwargs in samples_of(operator, torch.float32, _GLANCED):
             run(function, args, kwargs, see)
         calls[operator] = seen
-    found: dict[str, list[str]] = {}
+    callers: dict[str, list[str]] = {}
     for operator in sorted(calls, key=lambda name: (len(calls[name]), name)):
         for overload in calls[operator]:
-            found.setdefault(overload, []).append(operator)
-    told = {overload: names[:MOST_CALLERS] for overload, names in sorted(found.items())}
-    FILE.write_text(json.dumps(told, indent=0) + "\n")
-    sys.stderr.write(f"{len(told)} overloads, called for {len(calls)} operators\n")
+            callers.setdefault(overload, []).append(operator)
+    limited = {overload: names[:MOST_CALLERS] for overload, names in sorted(callers.items())}
+    FILE.write_text(json.dumps(limited, indent=0) + "\n")
+    sys.stderr.write(f"{len(limited)} overloads, called for {len(calls)} operators\n")
 
 
 if __name__ == "__main__":
