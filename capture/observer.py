@@ -190,9 +190,9 @@ class Observer:
         settled = steps.number >= self._settled
         if flow is not None or entry.wanted or ((plan.produces or plan.mutates) and not settled):
             with Unseen():
+                return self._look_closer(plan, entry, phase, bind(plan.op, args, kwargs), flow)
         # On `sim` the arguments are host tensors, so a key cannot tell the device's calls apart.
         if settled and place is None:
-        ):  # on `sim` the arguments are host tensors, so a key cannot tell the device's calls apart
             self._tallies.start(plan.op, phase, args, kwargs, entry.signature)
             self._steady = None if steps.ending else self._tallies.known
         return None

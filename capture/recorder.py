@@ -159,10 +159,10 @@ class Recorder(Observer):
         self._drain()
         self._tallies.settle()
         steps = self._steps
-        if (
-            steps.doubtful and self._fence is not None
         if steps.doubtful and self._fence is not None:
             # The program never marked a step: the calls after the fence are surplus.
+            seq, self.skipped = self._fence
+            self.skipped[ELSEWHERE] += self._seq - seq
         totals = {
             "skipped": dict(self.skipped),
             "errors": self.errors,

@@ -73,7 +73,7 @@ def _of_tensors(arguments: Arguments) -> list[Site]:
 
 
 def matters_as_much(overload: str, changed: Arguments, arguments: Arguments) -> bool:
-    """Return True if ATen answers the changed call and ignores no more sites in its tensors than in the original call."""
+    """Return True if ATen answers the changed call and ignores no more of its tensor sites than before."""
     idle_indices = idle(overload, changed, _of_tensors(changed))
     return idle_indices is not None and len(idle_indices) <= len(
         idle(overload, arguments, _of_tensors(arguments)) or ()
