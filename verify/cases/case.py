@@ -1,4 +1,7 @@
-"""Cases: recorded calls made ready to replay against a kernel."""
+"""Cases: recorded calls, ready to be replayed against a kernel, and their reference answers.
+
+`case_of` and its variants build a `Case`; `reference` asks ATen on the CPU for the `Expected` results.
+"""
 
 from __future__ import annotations
 
@@ -28,10 +31,18 @@ from verify.operators import adds_up, group, judged_as
 
 @dataclass(frozen=True)
 class Case:
-    """id: blake3 of overload, arguments and what gives their bytes, so equal calls of two traces are one case.
+    """One call to replay.
 
-    load: the arguments, read and verified anew at each call. shapes, dtypes: of all their tensors. refused: why ATen
-    refuses the call, if it does (verify/cases/refused.py). draws: how many are looked at, if more than usual.
+    Attributes:
+        id: blake3 digest over the overload, the arguments and the source of their bytes, so equal calls in two
+            traces are one case.
+        overload: Full name of the ATen overload.
+        signature: Signature of the recorded call, a description if the case was generated, or empty.
+        load: Function that reads and verifies the arguments anew at each call.
+        shapes: Shapes of all argument tensors.
+        dtypes: Dtypes of all argument tensors.
+        refused: ATen's reason for refusing the call, or empty (verify/cases/refused.py).
+        draws: Number of random draws to inspect, if more than usual; else 0.
     """
 
     id: str
@@ -45,30 +56,40 @@ class Case:
 
     @property
     def made(self) -> bool:
-        """Whether nobody is known to have made the call (verify/cases/extended.py), which its signature tells."""
+        """Return True if the case was generated rather than recorded (verify/cases/extended.py).
+
+        The signatures of generated cases are descriptions, which contain spaces.
+        """
         return " " in self.signature
 
     @property
     def independence(self) -> str:
-        """Equal for cases that tell little beside each other, being alike but for the contents of tensors."""
+        """Return a key that is equal for cases that differ only in tensor contents.
+
+        Such cases add little evidence to each other.
+        """
         return self.signature or self.id
 
 
 def by_overload(cases: Iterable[Case]) -> dict[str, list[Case]]:
-    """Cases of each overload, in their order."""
-    found: dict[str, list[Case]] = {}
+    """Group cases by overload, preserving their order."""
+    cases_by_overload: dict[str, list[Case]] = {}
     for case in cases:
-        found.setdefault(case.overload, []).append(case)
-    return found
+        cases_by_overload.setdefault(case.overload, []).append(case)
+    return cases_by_overload
 
 
 def spread(cases: Sequence[Case], most: int) -> Sequence[Case]:
-    """Return at most so many of the cases, spread evenly."""
+    """Return at most `most` cases, evenly spaced."""
     return cases[:: -(-len(cases) // most)] if cases and most else ()
 
 
 def case_of(trace: Trace, record: CallRecord) -> Case:
-    """The case of one stored call whose level is replayable. Raises TraceError if its record is damaged."""
+    """Return the case for one stored call that can be replayed.
+
+    Raises:
+        TraceError: The call's record is damaged.
+    """
     try:
         tensors = record.header["tensors"]
         shapes, dtypes = tuple(tuple(t["shape"]) for t in tensors), tuple(str(t["dtype"]) for t in tensors)
@@ -80,13 +101,13 @@ def case_of(trace: Trace, record: CallRecord) -> Case:
 
 
 def case_of_values(overload: str, **arguments: Any) -> Case:
-    """A case of given arguments, by schema name; their bytes are copied now."""
+    """Return the case for these arguments, by schema name. Their bytes are copied now."""
     return case_of_packed(overload, pack(arguments))
 
 
 def case_of_packed(overload: str, packed: Packed) -> Case:
-    """A case of arguments that were packed; their bytes are copied now."""
-    # Storages begin at multiples of 64 bytes; which one it is this time is no part of the case.
+    """Return the case for packed arguments. Their bytes are copied now."""
+    # Storages begin at multiples of 64 bytes. The particular multiple is not part of the case.
     packed = replace(packed, groups=[replace(group, align=group.align % STORAGE_ALIGNMENT) for group in packed.groups])
     data = [None if d is None else bytes(d) for d in packed.data]
     digest = blake3(json.dumps([overload, packed.header()]).encode())
@@ -97,11 +118,14 @@ def case_of_packed(overload: str, packed: Packed) -> Case:
     return Case(digest.hexdigest()[:32], overload, "", load, shapes, dtypes)
 
 
-Ask: TypeAlias = Callable[[str, Packed, Philox], Packed]  # what `aten_answer` is given, and gives
+Ask: TypeAlias = Callable[[str, Packed, Philox], Packed]  # same parameters and result as `aten_answer`
 
 
 def aten_answer(overload: str, packed: Packed, philox: Philox) -> Packed:
-    """What ATen makes of a call: every argument after it by its name, and the result under "return"."""
+    """Return ATen's answer to a call.
+
+    The packed result holds every argument after the call by its name, and the result as "return".
+    """
     arguments = unpack(packed)
     after = pack({**arguments, "return": call_aten(overload, arguments, philox)})
     after.data = [None if d is None else bytes(d) for d in after.data]
@@ -109,7 +133,10 @@ def aten_answer(overload: str, packed: Packed, philox: Philox) -> Packed:
 
 
 def call_aten(overload: str, arguments: dict[str, Any], philox: Philox) -> Any:
-    """What ATen returns; arguments that the overload writes are written."""
+    """Call ATen and return its result. Arguments that the overload writes are modified in place.
+
+    A subgraph runs widened if an argument is float64 but none of its declared inputs is.
+    """
     op = resolve(overload)
     bound = bind(op, (), arguments)
     subgraph = subgraph_of(overload)
@@ -125,12 +152,22 @@ def call_aten(overload: str, arguments: dict[str, Any], philox: Philox) -> Any:
 
 @dataclass(frozen=True)
 class Expected:
-    """What the operator answers: `native` as ATen answers in the case's own dtypes, `values` in float64 where it can.
+    """Expected answer to a call.
 
-    All hold every argument after the call by its name and the result under "return"; their trees are alike. sizes: of
-    operators that add up terms, the answer to the arguments' absolute values, in float64: what rounding is relative to
-    where terms cancel (Higham, Accuracy and Stability of Numerical Algorithms, 2002, section 3.1). widened: the
-    arguments in float64, if there are such. philox: what the call draws from. ask: who answers for ATen.
+    All packed values hold every argument after the call by its name, and the result as "return". Their trees
+    are equal.
+
+    Attributes:
+        overload: Full name of the ATen overload.
+        before: The arguments before the call.
+        native: ATen's answer in the case's own dtypes.
+        values: ATen's answer in float64 if it supports that, else `native`.
+        sizes: For operators that add up terms, the float64 answer to the absolute values of the arguments.
+            Rounding errors are relative to it if terms cancel (Higham, Accuracy and Stability of Numerical
+            Algorithms, 2002, section 3.1).
+        widened: The arguments in float64, or None.
+        philox: Seed and offset from which the call draws.
+        ask: Function that answers in ATen's place.
     """
 
     overload: str
@@ -144,45 +181,46 @@ class Expected:
 
     @cached_property
     def nudged(self) -> list[Packed]:
-        """Answers in float64 to arguments that differ by about a rounding in the dtype that a kernel computes in; none
-        where there is no float64.
+        """Return float64 answers to arguments that are perturbed by about one rounding of the computing dtype.
 
-        How far they lie apart is what no algorithm in that dtype can be held to (Higham 2002, section 1.6).
+        The list is empty if there is no float64 answer. No algorithm in that dtype can be more accurate than
+        the distance between these answers (Higham 2002, section 1.6).
         """
         if self.widened is not None and self.values is self.native:
             return []
         try:
-            found = self._answers_nudged(lambda relative: relative)
-        except RuntimeError:  # an argument left its range, such as a probability that was 1
+            answers = self._answers_nudged(lambda relative: relative)
+        except RuntimeError:  # an argument left its domain, such as a probability that was 1
             try:
-                found = self._answers_nudged(lambda relative: -relative.abs())
-            except RuntimeError:  # there is no answer close by, as where it is open of which rank a matrix is
-                found = []
-        return [f for f in found if f.tree["return"] == self.native.tree["return"]]
+                answers = self._answers_nudged(lambda relative: -relative.abs())
+            except RuntimeError:  # no answer exists nearby, for example if the rank of a matrix is ambiguous
+                answers = []
+        return [f for f in answers if f.tree["return"] == self.native.tree["return"]]
 
     @cached_property
     def moved(self) -> list[Packed]:
-        """Answers to calls in which one argument differs by a rounding in the dtype that a kernel computes in.
+        """Return answers to calls in which one argument differs by one rounding of the computing dtype.
 
-        A step of a computation errs by as much; a kernel may take its steps in another order than ATen.
+        Each step of a computation has an error this large, and a kernel may order its steps differently from
+        ATen.
         """
         wide = self.widened if self.widened is not None and self.values is not self.native else self.before
         names = [name.partition("[")[0] for name in tensor_names(wide.tree)]
-        found = []
+        answers = []
         for argument in dict.fromkeys(names):
             groups = {ref.group for ref, name in zip(wide.tensors, names, strict=True) if name == argument}
-            for sign in (1, -1):  # 1 itself may be the largest that is taken
+            for sign in (1, -1):  # 1 itself may be the largest allowed value
 
                 def moved(t: torch.Tensor, sign: int = sign) -> torch.Tensor:
                     return t * (1 + sign * (self._rounding if wide is self.widened else torch.finfo(t.dtype).eps))
 
                 try:
                     call = as_number(wide, argument, 1 + sign * self._rounding) or mapped(wide, moved, groups)
-                    found.append(self.ask(self.overload, call, self.philox))
+                    answers.append(self.ask(self.overload, call, self.philox))
                 except (RuntimeError, TypeError, NotImplementedError):
                     continue
                 break
-        return [f for f in found if f.tree["return"] == self.native.tree["return"]]
+        return [f for f in answers if f.tree["return"] == self.native.tree["return"]]
 
     def _answers_nudged(self, change: Callable[[torch.Tensor], torch.Tensor]) -> list[Packed]:
         generator = torch.Generator().manual_seed(0)
@@ -195,18 +233,27 @@ class Expected:
 
     @property
     def _wide(self) -> tuple[Packed, float]:
-        """The arguments in float64, and a rounding of what a kernel computes with them in, which moves a float64."""
+        """Return the float64 arguments and the relative rounding step in the kernel's computing dtype.
+
+        If there are no widened arguments, these are the original ones and the rounding step in float64.
+        """
         return (self.before, 2.0**-52) if self.widened is None else (self.widened, self._rounding)
 
     @property
     def _rounding(self) -> float:
-        """Of float32, but where all results are float64, as a sum of float32 may be: then it is computed in that."""
+        """Return the rounding step of float32, or of float64 if all results are float64.
+
+        A sum over float32 may have a float64 result, and is then computed in float64.
+        """
         dtypes = {getattr(torch, ref.dtype) for ref in self.native.tensors[len(self.before.tensors) :]}
         return 2.0**-52 if dtypes and dtypes <= {torch.float64, torch.complex128} else 2.0**-24
 
 
 class NoReference(Exception):
-    """The operator's own answer to a case cannot be had on this machine; the message says why, in a line."""
+    """Raised if the operator's own answer to a case is not available on this machine.
+
+    The message gives the reason in one line.
+    """
 
 
 def has_reference(case: Case) -> bool:
@@ -219,10 +266,18 @@ def has_reference(case: Case) -> bool:
 
 
 def reference(case: Case, philox: Philox = (0, 0)) -> Expected:
-    """Run the operator twice on the CPU, each time on its own copy of the bytes.
+    """Run the operator twice on the CPU, each time on its own copy of the bytes, and return the answers.
 
-    philox: what a call draws from whose draws are fixed (verify/cases/references.py).
-    Raises TraceError on a damaged trace, NoReference where there are no arguments or no answer of ATen.
+    Args:
+        case: The call to answer.
+        philox: Seed and offset, for calls whose draws are fixed (verify/cases/references.py).
+
+    Returns:
+        The native and the float64 answer, with the inputs that later comparisons need.
+
+    Raises:
+        TraceError: The trace is damaged.
+        NoReference: The arguments are not available, or ATen does not answer.
     """
     try:
         before = case.load()
@@ -235,7 +290,8 @@ def reference(case: Case, philox: Philox = (0, 0)) -> Expected:
     beyond = preconditions.broken(case.overload, unpack(before)) if demands else None
     if beyond is not None:
         raise NoReference(f"PyTorch documents no answer; of {beyond.argument} it says: {beyond.says}")
-    ask = oracle.answered if case.made else aten_answer  # which may bring down the process that it is asked in
+    # A generated call may crash the process that asks ATen, so a child asks.
+    ask = oracle.answered if case.made else aten_answer
     try:
         before = _settled(case.overload, before, philox)
         native = ask(case.overload, before, philox)
@@ -251,7 +307,7 @@ def reference(case: Case, philox: Philox = (0, 0)) -> Expected:
     try:
         values = ask(case.overload, widened, philox) if widened is not None else native
     except (RuntimeError, NotImplementedError, TypeError):
-        values = native  # the operator has no float64 implementation, or demands the case's own dtypes
+        values = native  # the operator has no float64 implementation, or requires the case's own dtypes
     if values.tree["return"] != native.tree["return"]:
         values = native
     sizes = _sizes(ask, case.overload, widened or before, native, philox)
@@ -259,9 +315,9 @@ def reference(case: Case, philox: Philox = (0, 0)) -> Expected:
 
 
 def _promoted(overload: str, before: Packed, native: Packed) -> Packed | None:
-    """Return the call of a pointwise operator on integers in float64, if its results are of one floating dtype.
+    """Return a pointwise call on integers in float64, if all its results have one floating dtype.
 
-    ATen promotes the integers to that dtype first, so its own answer has the errors of that.
+    ATen first promotes the integers to that dtype, so the promotion error is part of the right answer.
     """
     if is_subgraph(overload) or group(overload) != "pointwise":
         return None
@@ -271,7 +327,7 @@ def _promoted(overload: str, before: Packed, native: Packed) -> Packed | None:
 
 
 def _settled(overload: str, packed: Packed, philox: Philox) -> Packed:
-    """The call as it is once a kernel of this library's conventions has made its arguments."""
+    """Return the call with arguments that follow this library's conventions for random state."""
     if not references.has(overload):
         return packed
     arguments = unpack(packed)
@@ -284,26 +340,26 @@ def _sizes(ask: Ask, overload: str, packed: Packed, native: Packed, philox: Phil
     if not adds_up(judged_as(overload, packed.tree)):
         return None
     try:
-        found = ask(overload, positive(mapped(packed, torch.abs)), philox)
+        answer = ask(overload, positive(mapped(packed, torch.abs)), philox)
     except (RuntimeError, NotImplementedError, TypeError):
         return None
-    return found if found.tree["return"] == native.tree["return"] else None
+    return answer if answer.tree["return"] == native.tree["return"] else None
 
 
 def holds_special(packed: Packed) -> bool:
-    """Whether an argument holds NaN or an infinity."""
-    told = [contents(packed, i) for i, ref in enumerate(packed.tensors) if packed.data[ref.group] is not None]
-    return not all(bool((t.float() if t.dtype.itemsize == 1 else t).isfinite().all()) for t in told)
+    """Return True if an argument contains NaN or an infinity."""
+    tensors = [contents(packed, i) for i, ref in enumerate(packed.tensors) if packed.data[ref.group] is not None]
+    return not all(bool((t.float() if t.dtype.itemsize == 1 else t).isfinite().all()) for t in tensors)
 
 
 def same_bits(a: torch.Tensor, b: torch.Tensor) -> bool:
-    """Whether two tensors of one dtype hold the same, element by element; a lone element may have any stride."""
+    """Return True if two tensors with one dtype have equal bits; strides may differ."""
     flat = [t.resolve_conj().resolve_neg().clone(memory_format=torch.contiguous_format).reshape(-1) for t in (a, b)]
     return a.shape == b.shape and torch.equal(*(t.view(torch.uint8) for t in flat))
 
 
 def unsupported(tree: Any) -> str:
-    """What the first value is that the recorder could not store, or nothing."""
+    """Return a description of the first value that the recorder could not store, or an empty string."""
     if isinstance(tree, dict):
         if "unsupported" in tree:
             return str(tree["unsupported"])[:80]
@@ -312,14 +368,14 @@ def unsupported(tree: Any) -> str:
 
 
 def holds_sparse(tree: Any) -> bool:
-    """Whether there is a sparse tensor in a packed tree."""
+    """Return True if a packed tree contains a sparse tensor."""
     if isinstance(tree, dict):
         return "sparse_coo" in tree or any(map(holds_sparse, tree.values()))
     return isinstance(tree, list) and any(map(holds_sparse, tree))
 
 
 def tensor_names(tree: dict[str, Any]) -> list[str]:
-    """A readable name of each tensor of a packed tree, in their order: `self`, `tensors[2]`, `return[0]`."""
+    """Return a readable name for each tensor in a packed tree, in order: `self`, `tensors[2]`, `return[0]`."""
     names: list[str] = []
 
     def walk(value: Any, path: str) -> None:
@@ -339,7 +395,7 @@ def tensor_names(tree: dict[str, Any]) -> list[str]:
 
 
 def contents(packed: Packed, index: int) -> torch.Tensor:
-    """Tensor `index` of a packed call, by value: contiguous, in its own dtype."""
+    """Return tensor `index` of a packed call as a new contiguous tensor in its own dtype."""
     ref = packed.tensors[index]
     data = packed.data[ref.group]
     dtype = getattr(torch, ref.dtype)

@@ -1,4 +1,4 @@
-"""A packed call with its elements changed: each by a function, or all of them in float64."""
+"""Transform the elements of a packed call: map each by a function, or widen all to float64."""
 
 from __future__ import annotations
 
@@ -16,8 +16,11 @@ _PARTS = {torch.complex32: torch.float16, torch.complex64: torch.float32, torch.
 def mapped(
     packed: Packed, change: Callable[[torch.Tensor], torch.Tensor], groups: Collection[int] | None = None
 ) -> Packed:
-    """The same call with every group of floating elements, or these of them, changed, element by element; the parts of
-    complex ones each by itself."""
+    """Return the call with the floating elements mapped by `change`, storage group by storage group.
+
+    The real and imaginary parts of complex elements are mapped separately. If `groups` is given, only these
+    storage groups change.
+    """
     dtypes = _dtypes_by_group(packed)
     data = [
         _mapped_span(d, *kinds, change=change) if groups is None or i in groups else d
@@ -27,7 +30,7 @@ def mapped(
 
 
 def positive(packed: Packed) -> Packed:
-    """The same call with its factors' absolute values."""
+    """Return the call with `alpha` and `beta` replaced by their absolute values."""
     tree = dict(packed.tree)
     for name in {"alpha", "beta"} & tree.keys():
         value = tree[name]
@@ -39,19 +42,22 @@ def positive(packed: Packed) -> Packed:
 
 
 def as_number(packed: Packed, name: str, factor: float) -> Packed | None:
-    """The same call with a tensor of integers as float64 times a factor; None if the argument is no such tensor."""
+    """Return the call with one integer tensor converted to float64 and multiplied by a factor.
+
+    Return None if the named argument is not such a tensor.
+    """
     arguments = unpack(packed)
-    given = arguments.get(name)  # a part of one, as a sparse tensor's indices, is no argument
-    if not isinstance(given, torch.Tensor) or given.is_floating_point() or given.is_complex():
+    tensor = arguments.get(name)  # None if the name is part of an argument, such as a sparse tensor's indices
+    if not isinstance(tensor, torch.Tensor) or tensor.is_floating_point() or tensor.is_complex():
         return None
-    changed = pack({**arguments, name: given.double() * factor})
+    changed = pack({**arguments, name: tensor.double() * factor})
     return replace(changed, data=[None if d is None else bytes(d) for d in changed.data])
 
 
 def promoted(packed: Packed, dtype: torch.dtype) -> Packed | None:
-    """Return the call with integers and bools promoted to a floating dtype, and that in float64.
+    """Return the call with integers and bools promoted to a floating dtype, then widened to float64.
 
-    None if there are no such tensors.
+    Return None if there are no such tensors.
     """
     arguments = unpack(packed)
     tensors = [t for v in arguments.values() for t in (v if isinstance(v, list | tuple) else [v])]
@@ -79,17 +85,16 @@ def _mapped_span(data: Bytes | None, *dtypes: str, change: Callable[[torch.Tenso
 
 
 def frozen(packed: Packed) -> Packed:
-    """The call as it is now, whatever is written to its tensors later."""
+    """Return a snapshot of the call that later writes to its tensors do not change."""
     return replace(packed, data=[None if d is None else bytes(d) for d in packed.data])
 
 
 def widen(packed: Packed) -> Packed | None:
-    """The same call in float64, or complex128: every group of one floating dtype is converted as a whole, so aliasing
-    stays.
+    """Return the call in float64 or complex128, or None if that is impossible or changes nothing.
 
-    So is a floating dtype that the call names.
-
-    None if there is nothing to convert, or a group is shared by tensors of different dtypes.
+    Every storage group with one floating dtype is converted as a whole, so aliasing is preserved. A floating
+    dtype that the call names as an argument is widened too. Conversion is impossible if tensors with different
+    dtypes share a group.
     """
     dtypes = _dtypes_by_group(packed)
     if any(len(d) > 1 for d in dtypes):
@@ -115,9 +120,9 @@ def _dtypes_by_group(packed: Packed) -> list[set[str]]:
 
 
 def real_dtype(dtype: str) -> torch.dtype:
-    """Of the parts of complex numbers; any other as it is."""
-    found: torch.dtype = getattr(torch, dtype)
-    return _PARTS.get(found, found)
+    """Return the dtype of a complex dtype's parts; return any other dtype unchanged."""
+    parsed: torch.dtype = getattr(torch, dtype)
+    return _PARTS.get(parsed, parsed)
 
 
 def _wide(dtype: str) -> torch.dtype:
@@ -125,7 +130,7 @@ def _wide(dtype: str) -> torch.dtype:
 
 
 def _factor(dtype: str) -> int:
-    """How many times as large an element of a floating or complex dtype is in float64; 1 of all others."""
+    """Return the ratio of the float64 element size to this dtype's; 1 for integers and bools."""
     real = real_dtype(dtype)
     return 8 // real.itemsize if real.is_floating_point else 1
 

@@ -1,8 +1,8 @@
-"""Cases beyond those recorded: other sizes, layouts and values, made from the cases that there are.
+"""Cases beyond the recorded ones: other sizes, layouts and values, derived from existing cases.
 
-ATen is the oracle of what is valid: a variant that it refuses is left out. Integers keep to the values of the case
-that a variant is made from, so that indices, offsets and targets stay valid; integers that were sorted stay sorted,
-and all else that PyTorch's documentation demands is kept (verify/cases/preconditions.py).
+ATen decides which variants are valid: a variant that it refuses is dropped. New integer tensors draw from the
+values in the original case, so indices, offsets and targets stay valid. Sorted integers stay sorted, and the
+other documented preconditions are kept too (verify/cases/preconditions.py).
 """
 
 from __future__ import annotations
@@ -31,23 +31,23 @@ from verify.cases.variants import layouts, of_vectors, special_numbers, values
 
 T = TypeVar("T")
 
-MAX_LITERAL = 1 << 14  # larger numbers of a source are no block sizes to be tried
-TEMPLATES = 2  # cases of an overload that variants are made from
-FEW = 4  # variants that are made of one of each other dtype, before others have two changes
-SINGLY = 128  # variants with one change, before there are some with two
-BASES = 12  # calls with one change that another is made of
+MAX_LITERAL = 1 << 14  # larger literals in a source are not tried as block sizes
+TEMPLATES = 2  # cases per overload from which variants are made
+FEW = 4  # variants from one template for each further dtype, before any have two changes
+SINGLY = 128  # variants with one change, before some with two changes follow
+BASES = 12  # calls with one change that receive a second change
 
 
 @dataclass(frozen=True)
 class Variant:
-    """A case and how it was made, such as `size 10 -> 129`, `transposed self`, `values: denormal`."""
+    """A generated case, and a description such as `size 10 -> 129`, `transposed self`, `values: denormal`."""
 
     how: str
     case: Case
 
 
 def literals(source: str) -> list[int]:
-    """Integers of a source that may be block sizes, each once."""
+    """Return the distinct integers in a source that may be block sizes, sorted."""
     try:
         nodes = ast.walk(syntax.parse(source))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -56,7 +56,7 @@ def literals(source: str) -> list[int]:
 
 
 def _number(node: ast.AST) -> int | None:
-    """The value of an integer, or of a power or product of two, such as 1 << 13 or 4 * 256."""
+    """Return the value of an integer literal, a power of two or a product, such as 1 << 13 or 4 * 256."""
     if isinstance(node, ast.Constant) and type(node.value) is int:
         return node.value
     if not isinstance(node, ast.BinOp):
@@ -71,48 +71,53 @@ def _number(node: ast.AST) -> int | None:
 
 
 def extended(cases: list[Case], seed: int, source: str = "", most: int | None = None) -> list[Variant]:
-    """Variants of some cases of one overload, other than these cases. source: of the kernel, for its block sizes.
+    """Return variants of one overload's cases, without the given cases themselves.
 
-    most: how many are wanted; if None all with one change, and none with two.
+    Args:
+        cases: Existing cases; all have the same overload.
+        seed: Seed for the random choices.
+        source: The kernel's source, which is searched for block sizes.
+        most: Maximum number of variants. If None, return all variants with one change and none with two.
     """
-    found: dict[str, Variant] = {}
-    given = {case.id for case in cases}
+    result: dict[str, Variant] = {}
+    case_ids = {case.id for case in cases}
     loaded = [packed for packed in map(_loaded, cases) if packed is not None]
     judged, overload = Judged(kind_of(unpack(packed)) for packed in loaded), cases[0].overload
     ranked, blocks = _templates(overload, loaded), literals(source)
-    others = {_dtypes(template): template for template in reversed(ranked[TEMPLATES:])}
-    others = {dtypes: t for dtypes, t in others.items() if dtypes not in map(_dtypes, ranked[:TEMPLATES])}
+    by_dtypes = {_dtypes(template): template for template in reversed(ranked[TEMPLATES:])}
+    by_dtypes = {dtypes: t for dtypes, t in by_dtypes.items() if dtypes not in map(_dtypes, ranked[:TEMPLATES])}
     first, rest = (
         [_variants(overload, t, torch.Generator().manual_seed(seed + i), judged, blocks) for i, t in enumerate(several)]
-        for several in (ranked[:TEMPLATES], others.values())
+        for several in (ranked[:TEMPLATES], by_dtypes.values())
     )
-    lying = [_standing(overload, of_vectors(t)) for t in _of_other_ranks(ranked)]
-    sources = [*first, *(itertools.islice(variants, FEW) for variants in rest), _in_turn(*lying)]
-    several = [t for t in ranked[:TEMPLATES] if tensors(t)]  # of numbers alone, pairs are among its variants
+    rank_variants = [_standing(overload, of_vectors(t)) for t in _of_other_ranks(ranked)]
+    sources = [*first, *(itertools.islice(variants, FEW) for variants in rest), _in_turn(*rank_variants)]
+    # A call with numbers alone already has pairs of changes among its variants.
+    several = [t for t in ranked[:TEMPLATES] if tensors(t)]
     base = max(several, key=lambda t: sum(x.dim() for x in tensors(t)), default=None)
     twice = iter(()) if base is None else _twice(overload, base, torch.Generator().manual_seed(seed), blocks)
     more = _in_turn(twice, *rest) if most else iter(())
-    for how, variant in _then(_in_turn(*sources), more, lambda: len(found) >= SINGLY):
+    for how, variant in _then(_in_turn(*sources), more, lambda: len(result) >= SINGLY):
         case = case_of_values(overload, **variant)
-        if case.id not in given:
-            found.setdefault(case.id, Variant(how, replace(case, signature=how)))
-        if len(found) == most:
+        if case.id not in case_ids:
+            result.setdefault(case.id, Variant(how, replace(case, signature=how)))
+        if len(result) == most:
             break
-    return list(found.values())
+    return list(result.values())
 
 
 def _of_other_ranks(ranked: list[Arguments]) -> list[Arguments]:
-    """The largest call of each choice of ranks and absent tensors that the first templates do not have."""
-    found: dict[Any, Arguments] = {}
+    """Return the largest call for each combination of ranks and absent tensors that the first templates lack."""
+    by_ranks: dict[Any, Arguments] = {}
     for arguments in ranked:
-        found.setdefault(
+        by_ranks.setdefault(
             str([v.dim() if isinstance(v, torch.Tensor) else v is None for v in arguments.values()]), arguments
         )
-    return [a for a in found.values() if not any(a is first for first in ranked[:TEMPLATES])]
+    return [a for a in by_ranks.values() if not any(a is first for first in ranked[:TEMPLATES])]
 
 
 def _then(first: Iterator[T], second: Iterator[T], both: Callable[[], bool]) -> Iterator[T]:
-    """What comes first alone, then both in turn."""
+    """Yield from `first` alone until `both()` is true, then alternate with `second`, then yield the rest of it."""
     for each in first:
         yield each
         if both():
@@ -123,7 +128,7 @@ def _then(first: Iterator[T], second: Iterator[T], both: Callable[[], bool]) -> 
 def _twice(
     overload: str, arguments: Arguments, generator: torch.Generator, blocks: list[int]
 ) -> Iterator[tuple[str, Arguments]]:
-    """Calls with two changes: a number or the layout is another one, and then sizes or layouts."""
+    """Yield calls with two changes: first a number or the layout, then sizes or layouts."""
     numbers = _standing(overload, scalars(overload, arguments, generator))
     placed = _standing(overload, layouts(overload, arguments))
     bases = itertools.islice(_in_turn(numbers, placed), BASES)
@@ -144,7 +149,7 @@ def _twice(
 
 
 def _standing(overload: str, made: Iterable[tuple[str, Arguments]]) -> Iterator[tuple[str, Arguments]]:
-    """Those that there is an answer to, once they keep what PyTorch's documentation demands of them."""
+    """Yield the variants that ATen answers, after adapting them to the documented preconditions."""
     for how, arguments in made:
         variant = keeping(overload, arguments)
         if broken(overload, variant) is None and stands(overload, variant):
@@ -156,7 +161,7 @@ def _dtypes(arguments: Arguments) -> tuple[torch.dtype, ...]:
 
 
 def _loaded(case: Case) -> Packed | None:
-    """Its arguments, if all of them can be had and were recorded."""
+    """Return the arguments if all are available and were recorded, else None."""
     try:
         packed = case.load()
     except NotRecorded:
@@ -165,19 +170,22 @@ def _loaded(case: Case) -> Packed | None:
 
 
 def templates(cases: list[Case]) -> list[Arguments]:
-    """The calls of one overload that others are made of, those that most are made of first."""
+    """Return the calls from which variants are made, the most important first."""
     return _templates(cases[0].overload, [packed for packed in map(_loaded, cases) if packed is not None])
 
 
 def _templates(overload: str, given: list[Packed]) -> list[Arguments]:
-    """The largest call of each set of argument kinds, all of which have elements or no tensors; a small one like it,
-    where all are too large. The largest comes first, before others the largest of each other number of dimensions:
-    of a vector too little can be varied."""
+    """Return the largest call for each set of argument kinds.
+
+    Each template has elements, or no tensors at all. If all calls in a set are too large, a small one with the
+    same structure replaces them. The largest call comes first, then the largest for each other rank, because a
+    vector offers too little to vary.
+    """
     sized: dict[Any, tuple[int, Arguments]] = {}
     large: dict[Any, Arguments] = {}
     for packed in given:
         if holds_sparse(packed.tree):
-            continue  # its parts depend on each other
+            continue  # the parts of a sparse tensor depend on each other
         size = sum(math.prod(ref.shape) for ref in packed.tensors) if packed.tensors else 1
         kinds = (tuple((len(r.shape), r.dtype) for r in packed.tensors), _outline(packed.tree))
         if size > sized.get(kinds, (0,))[0]:
@@ -201,8 +209,10 @@ def _outline(tree: Any) -> str:
 def _variants(
     overload: str, arguments: Arguments, generator: torch.Generator, judged: Judged, blocks: list[int]
 ) -> Iterator[tuple[str, Arguments]]:
-    """Sizes, values, numbers and layouts in turn, so that the first few hold something of each; those that tell most
-    first."""
+    """Yield variants in sizes, values, numbers and layouts in turn, the most telling ones first.
+
+    Taking turns ensures that the first few variants contain each kind of change.
+    """
     numbers = scalars(overload, arguments, generator)
     if not tensors(arguments):
         yield from _standing(overload, itertools.chain(numbers, special_numbers(overload, arguments)))
@@ -216,6 +226,6 @@ def _variants(
 
 
 def _in_turn(*streams: Iterable[T]) -> Iterator[T]:
-    """One of each, and again, until all have ended."""
-    for several in itertools.zip_longest(*streams):
-        yield from (each for each in several if each is not None)
+    """Yield one item from each stream in turn until all streams end."""
+    for items in itertools.zip_longest(*streams):
+        yield from (each for each in items if each is not None)

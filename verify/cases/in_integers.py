@@ -1,4 +1,4 @@
-"""Cases in integer dtypes that a kernel file lists and of which there is none, made of a case in floats."""
+"""Cases in the integer dtypes that a kernel file lists but no case covers, converted from a floating-point case."""
 
 from __future__ import annotations
 
@@ -11,11 +11,17 @@ from traces.values import unpack
 from verify.cases.case import Case, case_of_values
 from verify.cases.oracle import stands
 
-_LARGEST = 100  # of the values, which fits into int8
+_LARGEST = 100  # largest value, which fits into int8
 
 
 def in_integers(cases: Sequence[Case], dtypes: Sequence[str]) -> list[Case]:
-    """Return a case in each of these dtypes that is an integer's, if ATen takes it and none of the cases has it."""
+    """Return a case for each missing integer dtype that ATen accepts.
+
+    Args:
+        cases: Existing cases; the first one supplies the values, rounded towards zero.
+        dtypes: Names of the dtypes to cover. Floating and complex dtypes, and those that a case already has,
+            are skipped.
+    """
     known = {dtype for case in cases for dtype in case.dtypes}
     made_cases = []
     for dtype in (getattr(torch, name) for name in dtypes if name not in known):

@@ -1,10 +1,10 @@
-"""Kinds of calls, coarsely: what a verdict on one call says of another.
+"""Coarse classification of calls, to decide if a verdict on one call also covers another.
 
-Two calls have the same outline if their tensors have the same dtypes and, but for those in lists, numbers of
-dimensions. Beyond that a call has traits: a tensor with gaps, broadcast or empty, an argument that is None, two sizes
-that differ. A call is like what was judged if a case of its outline passed, and each of its traits was one of such a
-case: who passed with sizes that differ is taken to be right where they are equal, too, and not the other way round.
-What tensors contain, and integers and floats, are no traits.
+Two calls have the same outline if their tensors have the same dtypes and ranks; ranks inside lists do not
+count. A call also has traits: a tensor with gaps, broadcast or empty, an argument that is None, two sizes that
+differ. A judged kernel covers a call if a case with the same outline passed, and each trait occurred in such a
+case. A kernel that passed with different sizes is assumed to be right for equal sizes, but not the other way
+round. Tensor contents and the values in integer and float arguments are not traits.
 """
 
 from __future__ import annotations
@@ -20,11 +20,14 @@ import torch
 from traces.lazy_bits import lazy_bits
 
 _ELSEWHERE = frozenset({"device", "generator", "layout", "pin_memory"})  # arguments that no kernel sees
-_SHOWN = 3  # new traits that a line names
+_SHOWN = 3  # new traits that a message lists
 
 
 def kind_of(arguments: Mapping[str, Any]) -> str:
-    """The kind of a call with these arguments, by schema name: the same text for the same outline and traits."""
+    """Return the kind for a call with these arguments as text; equal outlines and traits give equal texts.
+
+    `arguments` maps schema names to values.
+    """
     outline, traits, shapes, lists = [], [], {}, {}
     for name, value in arguments.items():
         if isinstance(value, torch.Tensor):
@@ -72,13 +75,16 @@ def _word(value: Any) -> str:
 
 
 def _broadcast(shapes: Mapping[str, Sequence[int]]) -> list[str]:
-    """The tensors with a 1 where another one, both counted from the last dimension, has more."""
+    """Return the names of tensors with a size of 1 in a dimension in which another tensor is larger.
+
+    Dimensions are aligned at the last one, as in broadcasting.
+    """
     most = [max(sizes) for sizes in itertools.zip_longest(*(shape[::-1] for shape in shapes.values()), fillvalue=1)]
     return [n for n, shape in shapes.items() if any(a == 1 < b for a, b in zip(shape[::-1], most, strict=False))]
 
 
 class Judged:
-    """The kinds of calls that a kernel passed."""
+    """Kinds of calls that a kernel passed."""
 
     def __init__(self, kinds: Iterable[str]) -> None:
         self._traits: defaultdict[str, set[str]] = defaultdict(set)
@@ -86,12 +92,12 @@ class Judged:
             self.add(kind)
 
     def add(self, kind: str) -> None:
-        """One more that passed."""
+        """Add another call's kind, which passed."""
         outline, traits = _read(kind)
         self._traits[outline].update(traits)
 
     def news(self, kind: str) -> str:
-        """What is new in a call of this kind, in words; empty if it is like what was judged."""
+        """Return a description of everything new in a call with this kind; empty if passed calls cover it."""
         outline, traits = _read(kind)
         if outline not in self._traits:
             return f"no case with {outline or 'no tensor'}"

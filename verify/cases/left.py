@@ -1,5 +1,8 @@
-"""Arguments that another overload leaves, where they have to be of the other arguments' dtype: gradients of distances
-that for p = inf ask which of the differences is the distance. In float64 it is another number."""
+"""Recompute arguments that another overload produced and that must match the dtype of the other arguments.
+
+With p = inf, the gradients of distances compare each difference with the stored distance to find which one is
+the distance. After widening to float64 the stored distance would no longer equal any difference.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from traces.values import Packed, pack, unpack
 from verify.cases.elements import frozen
 from verify.contract.random_state import Philox
 
-# The argument, by the overload that takes it, the overload that leaves it, and what else that is given.
+# Maps an overload to the argument, the overload that produces it, and that overload's additional arguments.
 _LEFT_BY: dict[str, tuple[str, str, dict[str, Any]]] = {
     "aten::_cdist_backward": ("cdist", "aten::_cdist_forward", {"compute_mode": None}),
     "aten::_pdist_backward": ("pdist", "aten::_pdist_forward", {}),
@@ -22,16 +25,16 @@ _LEFT_BY: dict[str, tuple[str, str, dict[str, Any]]] = {
 
 
 def depends(overload: str, packed: Packed) -> bool:
-    """Whether the call has such an argument."""
+    """Return True if the call has such an argument."""
     return overload in _LEFT_BY and packed.tree["p"] == {"float": math.inf.hex()}
 
 
 def ask_again(ask: Callable[[str, Packed, Philox], Packed], overload: str, packed: Packed, philox: Philox) -> Packed:
-    """What is asked of the same call with the argument that is left of the others' contents."""
+    """Ask for the same call, with the argument recomputed from the other arguments."""
     name, other, more = _LEFT_BY[overload]
     arguments = unpack(packed)
     op = resolve(other)
-    given = {a.name: arguments[a.name] for a in op._schema.arguments if a.name in arguments}
+    forward_arguments = {a.name: arguments[a.name] for a in op._schema.arguments if a.name in arguments}
     with torch.no_grad():
-        changed = pack({**arguments, name: call(op, {**given, **more})})
+        changed = pack({**arguments, name: call(op, {**forward_arguments, **more})})
     return ask(overload, frozen(changed), philox)
