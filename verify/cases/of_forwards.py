@@ -1,9 +1,9 @@
-"""Cases of operators that nothing of OpInfo calls and that take what another operator left.
+"""Cases of operators that no OpInfo operator calls and that take another operator's results.
 
-Gradients of attention take its result and its logsumexp, gradients of bags which bag each index lies in, those of a
-weight its norms, a loss scale how many steps it has stood, rows of items where each begins: no schema says so, nor
-which sizes fit. The calls here are answered once by ATen, or by the reference for what the CPU has not, and its answers
-are arguments of the next.
+Attention gradients take the forward result and its logsumexp. Bag gradients take the bag that contains each
+index, weight-norm gradients take the norms, a loss-scale update takes its step counter, and jagged conversions
+take row offsets. The schemas do not state these links, nor which sizes fit. The functions here call ATen once
+for the forward answer, or the reference if the CPU lacks the operator, and pass that answer on as arguments.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from verify.cases.case import Case, case_of_values
 from verify.cases.oracle import stands
 
 Arguments = dict[str, Any]
-_SHAPES = ((1, 2, 5, 7, 8), (2, 3, 21, 39, 16), (1, 1, 40, 40, 32))  # batch, heads, queries, keys, width of a head
+_SHAPES = ((1, 2, 5, 7, 8), (2, 3, 21, 39, 16), (1, 1, 40, 40, 32))  # batch, heads, queries, keys, head width
 _INDICES, _OFFSETS = (0, 3, 3, 5, 1, 0, 8, 2), (0, 2, 2, 5)  # one bag is empty
-_ROWS, _WIDTH = 9, 5  # of the table that bags are taken from
+_ROWS, _WIDTH = 9, 5  # rows and columns in the embedding table
 _PHILOX = (1, 2)
 
 
 def linked_cases(overload: str, dtypes: Sequence[torch.dtype]) -> list[Case]:
-    """Calls of one of these overloads in each of the dtypes that ATen answers; none of another overload."""
+    """Return the linked calls for one overload, in each dtype that ATen answers; empty for any other overload."""
     made = itertools.chain.from_iterable(_MADE[overload](dtype) for dtype in dtypes) if overload in _MADE else ()
     calls = (bind(resolve(overload), (), arguments) for arguments in made)
     cases = (case_of_values(overload, **a) for a in calls if references.has(overload) or stands(overload, a))
@@ -43,8 +43,15 @@ def _attention(
     more: Callable[[int, int], Arguments] = lambda queries, keys: {},
     grad: str = "grad_out",
 ) -> Callable[[torch.dtype], Iterator[Arguments]]:
-    """left: arguments by the place among the forward's results. more: what the gradient is told beside, of as many
-    queries and keys. grad: its name of the output's gradient."""
+    """Return a generator function for the calls to an attention gradient.
+
+    Args:
+        forward: The forward overload.
+        left: Maps gradient arguments to their index among the forward results.
+        dropout: Dropout probabilities, used in turn.
+        more: Returns additional gradient arguments for a number of queries and keys.
+        grad: Name that the gradient overload gives to the output gradient.
+    """
 
     def made(dtype: torch.dtype) -> Iterator[Arguments]:
         if not dtype.is_floating_point:
@@ -70,7 +77,7 @@ def _attention(
 
 
 class _Draw:
-    """Normal numbers of one dtype, the same whenever they are drawn."""
+    """Source of reproducible normal numbers in one dtype."""
 
     def __init__(self, seed: int, dtype: torch.dtype) -> None:
         self._generator, self._dtype = torch.Generator().manual_seed(seed), dtype
@@ -80,7 +87,7 @@ class _Draw:
 
 
 def _answer(overload: str, arguments: Arguments) -> Any:
-    """ATen's, or the reference's; None where it is refused."""
+    """Return ATen's answer, or the reference's, or None if the call is refused."""
     call = bind(resolve(overload), (), arguments)
     if references.has(overload):
         return references.answer(overload, call, _PHILOX)
@@ -88,7 +95,10 @@ def _answer(overload: str, arguments: Arguments) -> Any:
 
 
 def _bags(dtype: torch.dtype) -> Iterator[tuple[_Draw, Arguments, Arguments]]:
-    """Tables with their bags, of sums, means and maxima, and which bag each index lies in."""
+    """Yield a number source, embedding tables with their bags, and the mapping from indices to bags.
+
+    The modes are sums, means and maxima.
+    """
     indices, offsets = torch.tensor(_INDICES), torch.tensor(_OFFSETS)
     bounds = torch.tensor([*_OFFSETS, len(_INDICES)])
     sizes = bounds.diff()
@@ -97,40 +107,40 @@ def _bags(dtype: torch.dtype) -> Iterator[tuple[_Draw, Arguments, Arguments]]:
             return
         draw = _Draw(mode, dtype)
         weights = draw(len(_INDICES)) if weighted else None
-        told = {"indices": indices, "mode": mode, "per_sample_weights": weights, "padding_idx": padding}
+        options = {"indices": indices, "mode": mode, "per_sample_weights": weights, "padding_idx": padding}
         places = {"offset2bag": torch.repeat_interleave(sizes), "bag_size": sizes}
-        yield draw, {"weight": draw(_ROWS, _WIDTH), "offsets": offsets, **told}, places
+        yield draw, {"weight": draw(_ROWS, _WIDTH), "offsets": offsets, **options}, places
 
 
 def _forward_only(dtype: torch.dtype) -> Iterator[Arguments]:
-    for _, told, _ in _bags(dtype):
-        yield told
+    for _, arguments, _ in _bags(dtype):
+        yield arguments
         ended = torch.tensor([*_OFFSETS, len(_INDICES)])
-        yield {**told, "offsets": ended, "include_last_offset": True}
+        yield {**arguments, "offsets": ended, "include_last_offset": True}
 
 
 def _dense_backward(dtype: torch.dtype) -> Iterator[Arguments]:
-    for (draw, told, places), scaled in itertools.product(_bags(dtype), (False, True)):
-        if told["mode"] != 2:  # of maxima the forward tells where they are
-            named = {n: v for n, v in told.items() if n not in ("weight", "offsets")}
+    for (draw, arguments, places), scaled in itertools.product(_bags(dtype), (False, True)):
+        if arguments["mode"] != 2:  # for maxima, the forward call reports their positions
+            named = {n: v for n, v in arguments.items() if n not in ("weight", "offsets")}
             counts = {"num_weights": _ROWS, "scale_grad_by_freq": scaled, "maximum_indices": torch.empty(0).long()}
             yield {"grad": draw(len(_OFFSETS), _WIDTH), **named, **places, **counts}
 
 
 def _weights_backward(dtype: torch.dtype) -> Iterator[Arguments]:
-    for draw, told, places in _bags(dtype):
-        if told["mode"] == 0:
-            named = {n: v for n, v in told.items() if n != "per_sample_weights"}
+    for draw, arguments, places in _bags(dtype):
+        if arguments["mode"] == 0:
+            named = {n: v for n, v in arguments.items() if n != "per_sample_weights"}
             yield {"grad": draw(len(_OFFSETS), _WIDTH), **named, "offset2bag": places["offset2bag"]}
 
 
 def _update_scale(dtype: torch.dtype) -> Iterator[Arguments]:
-    """Steps that stand below the growth interval, at it and above, with and without an overflow."""
-    for scale, steps, found in itertools.product((1024.0, 3.0), (0, 3, 4, 5), (0.0, 1.0)):
+    """Yield step counters below, at and above the growth interval, with and without an overflow."""
+    for scale, steps, overflow in itertools.product((1024.0, 3.0), (0, 3, 4, 5), (0.0, 1.0)):
         yield {
             "self": torch.tensor(scale),
             "growth_tracker": torch.tensor(steps, dtype=torch.int32),
-            "found_inf": torch.tensor(found),
+            "found_inf": torch.tensor(overflow),
             "scale_growth_factor": 2.0,
             "scale_backoff_factor": 0.5,
             "growth_interval": 5,
@@ -138,7 +148,7 @@ def _update_scale(dtype: torch.dtype) -> Iterator[Arguments]:
 
 
 def _entries(dtype: torch.dtype) -> Iterator[Arguments]:
-    """Sparse tensors with several entries at one place, in one dimension or two, and with none."""
+    """Yield sparse tensors with duplicate entries, in one or two sparse dimensions, and one without entries."""
     for number, (size, count) in enumerate((((9, 3), 20), ((4, 4, 2), 30), ((9,), 40), ((9, 3), 0))):
         sparse = min(len(size), 2) if len(size) != 2 else 1
         generator = torch.Generator().manual_seed(number)
@@ -149,20 +159,20 @@ def _entries(dtype: torch.dtype) -> Iterator[Arguments]:
 
 
 def _weight_norms(dtype: torch.dtype) -> Iterator[Arguments]:
-    """Weights by their first dimension and their last, and the norms of the forward."""
+    """Yield weights normalized over the first and the last dimension, with the norms from the forward call."""
     if not dtype.is_floating_point:
         return
     for number, (shape, last) in enumerate(itertools.product(((7,), (6, 5), (5, 3, 70), (40, 300)), (False, True))):
         draw, dim = _Draw(number, dtype), len(shape) - 1 if last else 0
-        given = {"v": draw(*shape), "g": draw(*[n if d == dim else 1 for d, n in enumerate(shape)]), "dim": dim}
-        answer = _answer("aten::_weight_norm_interface", given)
+        inputs = {"v": draw(*shape), "g": draw(*[n if d == dim else 1 for d, n in enumerate(shape)]), "dim": dim}
+        answer = _answer("aten::_weight_norm_interface", inputs)
         if answer is not None:
-            saved = {"saved_v": given["v"], "saved_g": given["g"], "saved_norms": answer[1]}
+            saved = {"saved_v": inputs["v"], "saved_g": inputs["g"], "saved_norms": answer[1]}
             yield {"grad_w": draw(*shape), **saved, "dim": dim}
 
 
 def _of_bytes(dtype: torch.dtype) -> Iterator[Arguments]:
-    """Matrices of int8, of which ATen takes multiples of 8."""
+    """Yield int8 matrices. ATen accepts sizes in multiples of 8."""
     if dtype is torch.int8:
         for number, (m, k, n) in enumerate(((17, 8, 8), (24, 40, 16), (33, 264, 72), (3, 600, 8))):
             draw = _Draw(number, torch.float64)
@@ -170,7 +180,7 @@ def _of_bytes(dtype: torch.dtype) -> Iterator[Arguments]:
 
 
 def _weights_of_bytes(dtype: torch.dtype) -> Iterator[Arguments]:
-    """Of sizes that are multiples of 16: of others ATen's may end the process."""
+    """Yield int8 weights whose sizes are multiples of 16; other sizes may crash the process in ATen."""
     for number, (m, k, n) in enumerate(((1, 16, 16), (5, 48, 32), (33, 512, 80))):
         draw = _Draw(number, dtype)
         yield {"self": draw(m, k), "mat2": (draw(n, k) * 40).char(), "scales": draw(n).abs()}
@@ -186,17 +196,17 @@ def _padded(dtype: torch.dtype) -> Iterator[Arguments]:
 
 def _unpadded(dtype: torch.dtype) -> Iterator[Arguments]:
     for number, (offsets, length) in enumerate((((0, 2, 2, 7), 5), ((0, 4), 9), ((0, 30, 31, 90), 60))):
-        for inner, told in itertools.product(((), (3,), (2, 5)), (None, offsets[-1])):
+        for inner, total in itertools.product(((), (3,), (2, 5)), (None, offsets[-1])):
             dense = (_Draw(number, torch.float64)(len(offsets) - 1, length, *inner) * 4).to(dtype)
-            yield {"dense": dense, "offsets": [torch.tensor(offsets)], "total_L": told}
+            yield {"dense": dense, "offsets": [torch.tensor(offsets)], "total_L": total}
 
 
 def _resized(dtype: torch.dtype, backward: bool) -> Iterator[Arguments]:
-    """Images made smaller, larger, and as they are, aligned and by a scale that is told."""
+    """Yield resize calls that shrink, enlarge or keep images, with and without aligned corners and explicit scales."""
     sizes = (((7, 9), (15, 20)), ((27, 19), (3, 5)), ((6, 30), (6, 4)), ((40, 33), (21, 66)))
-    for number, ((old, new), align, told) in enumerate(itertools.product(sizes, (False, True), (False, True))):
+    for number, ((old, new), align, scaled) in enumerate(itertools.product(sizes, (False, True), (False, True))):
         draw = _Draw(number, dtype)
-        scales = [m / n if told else None for n, m in zip(old, new, strict=True)]
+        scales = [m / n if scaled else None for n, m in zip(old, new, strict=True)]
         how = {"align_corners": align, "scales_h": scales[0], "scales_w": scales[1], "output_size": list(new)}
         if backward:
             yield {"grad_output": draw(2, 3, *new), "input_size": [2, 3, *old], **how}

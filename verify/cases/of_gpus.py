@@ -1,9 +1,12 @@
-"""Answers to calls that ATen takes on GPUs alone, computed on the CPU by other operators or in other dtypes.
+"""Answers to calls that ATen supports on GPUs only, computed on the CPU by other operators or in other dtypes.
 
-Medians of bools: those of bytes. Batch normalization of half precision with some parameters in fp32 and others not: as
-with all of them in fp32, in which ATen keeps statistics on GPUs; gradients have their parameters' dtypes.
+- The median over bools equals the median over bytes.
+- Batch normalization on half precision with only some parameters in fp32 is computed with all parameters in
+  fp32. ATen on GPUs keeps the statistics in fp32; gradients have their parameters' dtypes.
+- Batch normalization from GPU libraries (cuDNN, MIOpen) equals the native one, with an empty reserve for the
+  backward pass.
 
-Batch normalization of GPUs' libraries: as the native one, with nothing reserved for the backward pass.
+Used by verify/cases/references.py.
 """
 
 from __future__ import annotations
@@ -29,27 +32,27 @@ _PARAMETERS = *_RUNNING, "weight", "bias", "save_mean", "save_invstd"
 def _median(op: OpOverload, a: Mapping[str, Any], philox: Philox) -> Any:
     if a["self"].dtype != torch.bool:
         return op(**a)
-    found = op(**{**a, "self": a["self"].view(torch.uint8)})
-    return found.bool() if isinstance(found, Tensor) else (found[0].bool(), *found[1:])
+    result = op(**{**a, "self": a["self"].view(torch.uint8)})
+    return result.bool() if isinstance(result, Tensor) else (result[0].bool(), *result[1:])
 
 
 def _batch_norm(op: OpOverload, a: Mapping[str, Any], philox: Philox) -> Any:
-    given = {name: a[name] for name in _PARAMETERS if a.get(name) is not None}
-    if {t.dtype for t in given.values()} != {a["input"].dtype, torch.float32} or a["input"].dtype == torch.float32:
+    parameters = {name: a[name] for name in _PARAMETERS if a.get(name) is not None}
+    if {t.dtype for t in parameters.values()} != {a["input"].dtype, torch.float32} or a["input"].dtype == torch.float32:
         return op(**a)
-    wide = {name: t.float() for name, t in given.items()}
-    found = op(**{**a, **wide})
+    wide = {name: t.float() for name, t in parameters.items()}
+    result = op(**{**a, **wide})
     if "grad_out" not in a:
-        for name in set(_RUNNING) & given.keys():
-            given[name].copy_(wide[name])
-        return found
-    dtype = given["weight"].dtype if "weight" in given else torch.float32
-    return found[0], *(None if t is None else t.to(dtype) for t in found[1:])
+        for name in set(_RUNNING) & parameters.keys():
+            parameters[name].copy_(wide[name])
+        return result
+    dtype = parameters["weight"].dtype if "weight" in parameters else torch.float32
+    return result[0], *(None if t is None else t.to(dtype) for t in result[1:])
 
 
 def _of_library(a: Mapping[str, Any], philox: Philox) -> Any:
-    given = [a[name] for name in (*_WITH_STATISTICS, "exponential_average_factor", "epsilon")]
-    return torch.ops.aten.native_batch_norm.default(*given)
+    operands = [a[name] for name in (*_WITH_STATISTICS, "exponential_average_factor", "epsilon")]
+    return torch.ops.aten.native_batch_norm.default(*operands)
 
 
 def _reserving(a: Mapping[str, Any], philox: Philox) -> Any:
@@ -57,8 +60,8 @@ def _reserving(a: Mapping[str, Any], philox: Philox) -> Any:
 
 
 def _of_library_backward(a: Mapping[str, Any], philox: Philox) -> Any:
-    given = [a[name] for name in ("grad_output", "input", "weight", *_SAVED)]
-    return torch.ops.aten.native_batch_norm_backward.default(*given, True, a["epsilon"], [True, True, True])
+    operands = [a[name] for name in ("grad_output", "input", "weight", *_SAVED)]
+    return torch.ops.aten.native_batch_norm_backward.default(*operands, True, a["epsilon"], [True, True, True])
 
 
 def _answers(answer: Callable[[OpOverload, Mapping[str, Any], Philox], Any], *ops: OpOverload) -> dict[str, Answer]:

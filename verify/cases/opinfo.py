@@ -1,7 +1,7 @@
-"""What PyTorch's OpInfo tests, read once and kept, since importing its database takes seconds.
+"""The overloads and samples of PyTorch's OpInfo, cached because importing its database takes seconds.
 
-A child reads it (verify/cases/sampler.py), which began with that while the command that asks imported torch itself;
-this process does where it has the database already.
+A child process reads the database (verify/cases/sampler.py). It starts the import while the requesting command
+imports torch itself. If this process has already imported the database, it reads the samples itself.
 """
 
 from __future__ import annotations
@@ -32,36 +32,39 @@ from verify.sandbox.children import ChildDied
 from verify.sandbox.nursery import SAMPLED
 from verify.signing import is_signed, sign
 
-_READER = Trusted(SAMPLED, memory_bytes=8 << 30, seconds=1800.0)  # of all samples of some operators
+_READER = Trusted(SAMPLED, memory_bytes=8 << 30, seconds=1800.0)  # reads all samples for some operators
 _LOCK = threading.Lock()
 _DATABASE = "torch.testing._internal.common_methods_invocations"
 
 
 def tested_overloads(cache: Path) -> frozenset[str]:
-    """Overloads linked to an OpInfo by name: its forward, backward, in-place and foreach operators, every overload.
+    """Return the overloads linked to an OpInfo by name: its forward, backward, in-place and foreach operators.
 
-    The link is OpInfo's own (`aten_name`, `aten_backward_name`, `inplace_variant`). Read once per torch version and
-    kept under `cache`.
+    The link is OpInfo's own (`aten_name`, `aten_backward_name`, `inplace_variant`), and covers every overload
+    under those names. The result is computed once per torch version and cached under `cache`.
     """
     return frozenset(_kept(cache / f"opinfo-{torch.__version__}.json", None))
 
 
 def kept_cases(cache: Path, overloads: list[str], dtypes: tuple[str, ...], every: bool = True) -> list[Case]:
-    """`opinfo_cases` of the same, kept under `cache` for this version of torch and of what makes cases of samples."""
+    """Return `opinfo_cases` for these arguments, cached under `cache`.
+
+    The cache key includes the torch version and the source code that turns samples into cases.
+    """
     overloads = [overload for overload in overloads if not is_subgraph(overload)]
     if not overloads:
         return []
-    asked = [json.dumps([torch.__version__, overloads, dtypes, every]).encode()]
-    asked += [
+    key = [json.dumps([torch.__version__, overloads, dtypes, every]).encode()]
+    key += [
         Path(str(module.__file__)).read_bytes() for module in (samples, of_schema, of_forwards, of_out, preconditions)
     ]
-    path = cache / "samples" / f"{hashlib.sha256(b''.join(asked)).hexdigest()[:32]}.json"
+    path = cache / "samples" / f"{hashlib.sha256(b''.join(key)).hexdigest()[:32]}.json"
     samples_of = {"overloads": overloads, "dtypes": dtypes, "every": every}
     return [_case(**kept) for kept in _kept(path, samples_of)]
 
 
 def _kept(path: Path, samples_of: dict[str, Any] | None) -> list[Any]:
-    """Return what the file holds, samples or names of overloads; make it unless this user's commands made it."""
+    """Return the cached samples or overload names; create the file unless this user's commands already made it."""
     content = _signed(path)
     if content is None:
         if _DATABASE in sys.modules:
@@ -71,12 +74,12 @@ def _kept(path: Path, samples_of: dict[str, Any] | None) -> list[Any]:
                 _read(path, samples_of)
         content = path.read_text()
         _replace(_signature_of(path), sign(path.name, content))
-    found: list[Any] = json.loads(content)
-    return found
+    entries: list[Any] = json.loads(content)
+    return entries
 
 
 def _signed(path: Path) -> str | None:
-    """Return the text of a file, or None if there is none that this user's commands signed."""
+    """Return a file's text, or None if it does not exist or lacks this user's signature."""
     try:
         content, signature = path.read_text(), _signature_of(path).read_text()
     except (OSError, UnicodeDecodeError):
@@ -89,7 +92,7 @@ def _signed(path: Path) -> str | None:
 
 @functools.cache
 def _warn_of(directory: Path) -> None:
-    """Say once that samples are not believed."""
+    """Warn once per directory that its samples are not trusted."""
     sys.stderr.write(
         f"enable: {directory} holds files that were changed or that another user made; these are made anew\n"
     )
@@ -100,22 +103,25 @@ def _signature_of(path: Path) -> Path:
 
 
 def _read(path: Path, samples_of: dict[str, Any] | None) -> None:
-    """Have the child make the file, and another where PyTorch, of which it runs much, brings it down."""
+    """Have the child write the file.
+
+    PyTorch runs much code for this and may crash the child, so a second child retries once.
+    """
     for last in (False, True):
         try:
             _READER.ask(Packed({}), {"path": str(path.absolute()), "samples": samples_of})
             return
         except ChildDied as death:
             if last or death.timeout:
-                asked = ", ".join(samples_of["overloads"]) if samples_of else "all operators"
+                names = ", ".join(samples_of["overloads"]) if samples_of else "all operators"
                 raise UserError(
-                    f"OpInfo's samples of {asked}: the process in which PyTorch {torch.__version__} makes them ended "
+                    f"OpInfo's samples of {names}: the process in which PyTorch {torch.__version__} makes them ended "
                     f"({death.how}); try again, or with another PyTorch"
                 ) from death
 
 
 def keep(path: Path, samples_of: dict[str, Any] | None) -> None:
-    """Write what `_kept` reads. samples_of: the arguments of `opinfo_cases`."""
+    """Write the file that `_kept` reads. `samples_of` holds the arguments for `opinfo_cases`."""
     if samples_of is None:
         _keep(path, sorted(_overloads(_operator_names())))
     else:
@@ -157,9 +163,9 @@ def _operator_names() -> set[str]:
 
 
 def _overloads(names: Iterable[str]) -> set[str]:
-    found: set[str] = set()
+    overloads: set[str] = set()
     for name in names:
         packet = getattr(torch.ops.aten, name, None)
         if packet is not None:
-            found |= {name_of(getattr(packet, o)) for o in packet.overloads()}
-    return found
+            overloads |= {name_of(getattr(packet, o)) for o in packet.overloads()}
+    return overloads

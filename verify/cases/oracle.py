@@ -1,4 +1,7 @@
-"""ATen as the oracle of what is valid, asked in a child: a call that brings it down costs that child alone."""
+"""ATen as the oracle that decides if a call is valid, asked in a child process.
+
+A call that crashes ATen costs only that child. The child runs verify/cases/trial.py.
+"""
 
 from __future__ import annotations
 
@@ -16,19 +19,19 @@ from verify.sandbox import confine, wire
 from verify.sandbox.children import Child, ChildDied, Zygote
 from verify.sandbox.nursery import TRIED
 
-SECONDS = 20.0  # for a call of some thousands of elements
-_MEMORY = 2 << 30  # bytes that a child may take beyond what torch has
+SECONDS = 20.0  # time limit for a call with some thousands of elements
+_MEMORY = 2 << 30  # bytes that a child may allocate beyond torch's own memory
 
-Place: TypeAlias = tuple[str, int | None, int]  # an argument, an item of it if it is a list, and a dimension
+Place: TypeAlias = tuple[str, int | None, int]  # an argument, the list index if it is a list, and a dimension
 
 _LOCK = threading.Lock()
 
 
 class Trusted:
-    """A process and its present child, started when first asked. ATen is trusted, so nothing confines them.
+    """A zygote process and its current child, both started on the first request.
 
-    runner: what answers there; memory_bytes: that a child may take beyond what torch has; seconds: for an answer. For
-    one thread at a time.
+    Only ATen runs there, which is trusted, so the child is not sandboxed. One thread may use an instance at a
+    time.
     """
 
     def __init__(self, runner: str, memory_bytes: int, seconds: float) -> None:
@@ -37,20 +40,25 @@ class Trusted:
         self._child: Child | None = None
 
     def ask(self, packed: Packed, request: dict[str, Any]) -> tuple[dict[str, Any], Packed]:
-        """A reply of the child to a call. Raises ChildDied, and RuntimeError for what was raised there."""
+        """Send a call to the child and return its reply.
+
+        Raises:
+            ChildDied: The child crashed or exceeded the time limit.
+            RuntimeError: The request raised an exception in the child.
+        """
         if self._zygote is None:
             self._zygote = Zygote(TRIAL, confine.NONE, runner=self._runner)
             atexit.register(self.close)
         if self._child is None:
             self._child = self._zygote.fork({"memory_bytes": self._memory})
         try:
-            told, buffers = self._child.ask(packed, self._seconds, request)
+            reply, buffers = self._child.ask(packed, self._seconds, request)
         except ChildDied:
             self._end_child()
             raise
-        if told["status"] != "ok":
-            raise RuntimeError(told["text"])
-        return told, wire.packed_of(told, buffers, "answer")
+        if reply["status"] != "ok":
+            raise RuntimeError(reply["text"])
+        return reply, wire.packed_of(reply, buffers, "answer")
 
     def close(self) -> None:
         self._end_child()
@@ -67,48 +75,55 @@ _ORACLE = Trusted(TRIED, _MEMORY, SECONDS)
 
 
 def _asked(overload: str) -> dict[str, Any]:
-    """What the child has to know of an overload."""
+    """Return the request fields that describe an overload."""
     return {"overload": overload, "subgraphs": definitions(overload)}
 
 
 def stands(overload: str, arguments: Arguments) -> bool:
-    """Whether ATen has a sound answer to the call (verify/cases/trial.py), which is small enough to be judged."""
+    """Return True if ATen gives a sound answer to the call (verify/cases/trial.py) and it is small enough to judge."""
     return idle(overload, arguments, ()) is not None
 
 
 def idle(overload: str, arguments: Arguments, places: Sequence[Place]) -> list[int] | None:
-    """Indices of the places whose last elements do not matter to the answer; None if there is no sound one."""
+    """Return the indices of the places whose last elements do not affect the answer.
+
+    Return None if ATen gives no sound answer.
+    """
     if not all(fits(overload, t.shape) and not t.is_meta for t in tensors(arguments)):
         return None
     with _LOCK:
         try:
-            told, _ = _ORACLE.ask(pack(arguments), {**_asked(overload), "places": places})
-        except (ChildDied, RuntimeError):  # what cannot even be looked at
+            reply, _ = _ORACLE.ask(pack(arguments), {**_asked(overload), "places": places})
+        except (ChildDied, RuntimeError):  # the child cannot even rebuild the call
             return None
-    return told["idle"] if told["stands"] else None
+    return reply["idle"] if reply["stands"] else None
 
 
 def refusal(overload: str, arguments: Arguments) -> str:
-    """Why ATen refuses the call; nothing if it answers it, has no implementation of it, or dies of it."""
-    with _LOCK:
-        try:
-            told, _ = _ORACLE.ask(pack(arguments), {**_asked(overload), "philox": [0, 0]})
-        except (ChildDied, RuntimeError):  # what cannot even be looked at
-            return ""
-    why = " ".join(told["error"].split())
-    return "" if "not implemented" in why else why[:200]
+    """Return ATen's reason for refusing the call.
 
-
-def answered(overload: str, packed: Packed, philox: Philox) -> Packed:
-    """ATen's own answer to a call that nobody is known to have made, as `aten_answer` of verify/cases/case.py gives it.
-
-    Raises RuntimeError where there is none.
+    Return an empty string if ATen answers the call, does not implement it, or crashes on it.
     """
     with _LOCK:
         try:
-            told, answer = _ORACLE.ask(packed, {**_asked(overload), "philox": list(philox)})
+            reply, _ = _ORACLE.ask(pack(arguments), {**_asked(overload), "philox": [0, 0]})
+        except (ChildDied, RuntimeError):  # the child cannot even rebuild the call
+            return ""
+    reason = " ".join(reply["error"].split())
+    return "" if "not implemented" in reason else reason[:200]
+
+
+def answered(overload: str, packed: Packed, philox: Philox) -> Packed:
+    """Return ATen's answer to a generated call, in the format used by `aten_answer` in verify/cases/case.py.
+
+    Raises:
+        RuntimeError: ATen refuses the call, or the child died.
+    """
+    with _LOCK:
+        try:
+            reply, answer = _ORACLE.ask(packed, {**_asked(overload), "philox": list(philox)})
         except ChildDied as death:
             raise RuntimeError(f"the process that asked it {death.how}") from death
-    if told["error"]:
-        raise RuntimeError(told["error"])
+    if reply["error"]:
+        raise RuntimeError(reply["error"])
     return answer

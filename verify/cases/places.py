@@ -1,4 +1,4 @@
-"""Where the sizes of a call stand: in the dimensions of its tensors, and in its lists of sizes."""
+"""Sites that hold the sizes in a call: tensor dimensions, and entries in lists of sizes."""
 
 from __future__ import annotations
 
@@ -11,23 +11,29 @@ import torch
 from verify.cases.arguments import Arguments
 from verify.cases.variants import like
 
-_ITEMS = 2  # tensors of a list that are looked at
+_ITEMS = 2  # number of tensors in a list that are considered
 
 
 class Site(NamedTuple):
-    """Where a size stands. item: of a list of tensors, else None. dim: of the tensor or, for what ATen is asked about a
-    tensor (verify/cases/trial.py), LAST; or index in a list of sizes."""
+    """One site that holds a size.
+
+    Attributes:
+        name: Argument name.
+        item: Index in a list of tensors, else None.
+        dim: Tensor dimension, or index in a list of sizes. In requests to ATen (verify/cases/trial.py) it may
+            be LAST.
+    """
 
     name: str
     item: int | None
     dim: int
 
     def of_tensor(self, arguments: Arguments) -> bool:
-        """Whether it is a size of a tensor, and not in a list of sizes."""
+        """Return True if the site is a tensor dimension, not an entry in a list of sizes."""
         return self.item is not None or isinstance(arguments[self.name], torch.Tensor)
 
     def size(self, arguments: Arguments) -> int:
-        """What stands there."""
+        """Return the size at this site."""
         value = arguments[self.name] if self.item is None else arguments[self.name][self.item]
         return int(value.shape[self.dim] if isinstance(value, torch.Tensor) else value[self.dim])
 
@@ -36,7 +42,7 @@ class Site(NamedTuple):
 
 
 def places(arguments: Arguments) -> dict[Site, int]:
-    """All of a call, with the sizes that stand there."""
+    """Return all sites in a call with their sizes."""
     return dict(_places(arguments))
 
 
@@ -57,13 +63,13 @@ def _shape(t: torch.Tensor) -> Sequence[int]:
 
 
 def choices(of: Sequence[Site], most: int) -> Iterator[tuple[Site, ...]]:
-    """Sets of up to so many of these places, the small ones first."""
+    """Yield sets with up to `most` sites, small sets first."""
     for count in range(1, min(most, len(of)) + 1):
         yield from itertools.combinations(of, count)
 
 
 def resized(arguments: Arguments, at: Collection[Site], new: int, generator: torch.Generator) -> Arguments:
-    """The call with this size at these places."""
+    """Return the call with size `new` at these sites."""
 
     def tensor(value: torch.Tensor, name: str, item: int | None) -> torch.Tensor:
         dims = {p.dim for p in at if (p.name, p.item) == (name, item)}

@@ -1,6 +1,7 @@
-"""Preconditions that PyTorch's documentation states and ATen does not check: beyond them there is no answer to compare.
+"""Preconditions that PyTorch documents but ATen does not check; if one is violated, no answer is comparable.
 
-Cases are made to keep them: contents that another generator drew are replaced by ones for which they hold.
+Generated cases are adapted to them: contents from a random generator are replaced by contents that satisfy the
+precondition.
 """
 
 from __future__ import annotations
@@ -15,14 +16,20 @@ from traces.subgraphs import is_subgraph
 from traces.values import pack, unpack
 from verify.cases.arguments import Arguments
 
-Value = Any  # a tensor, or a number in its place
+Value = Any  # a tensor, or a number instead
 
 
 class Precondition(NamedTuple):
-    """What has to hold of an argument, and of each item of a list of tensors.
+    """A condition on an argument, or on each item in a list of tensors.
 
-    says, source: PyTorch's own words (torch 2.13), and where they stand. holds: for an argument of a call. kept:
-    contents of the same shape for which it holds, as near to those of the argument as may be.
+    Attributes:
+        operators: Base names to which the precondition applies.
+        argument: Name of the argument.
+        says: PyTorch's own words (torch 2.13).
+        source: Address of the page that contains them.
+        holds: Returns True if the condition holds for an argument within a call.
+        kept: Returns contents with the same shape that satisfy the condition and stay close to the argument's
+            own.
     """
 
     operators: tuple[str, ...]
@@ -34,18 +41,20 @@ class Precondition(NamedTuple):
 
 
 def broken(overload: str, arguments: Arguments) -> Precondition | None:
-    """The first precondition that a call breaks, if it breaks one."""
+    """Return the first precondition that a call violates, or None."""
     return next((p for p in _of(overload) if not _holds(p, arguments)), None)
 
 
 def has_preconditions(overload: str) -> bool:
-    """Return True if PyTorch documents what some arguments of the overload have to be."""
+    """Return True if PyTorch documents preconditions for some arguments of the overload."""
     return bool(_of(overload))
 
 
 def keeping(overload: str, arguments: Arguments) -> Arguments:
-    """The call with contents for which the preconditions hold, which lie in memory as before; where no such contents
-    fit there, some may still be broken."""
+    """Return the call with contents that satisfy the preconditions, in the same memory layout.
+
+    Some preconditions may remain violated if no suitable contents fit that layout.
+    """
     for precondition in _of(overload):
         if not _holds(precondition, arguments):
             arguments = _kept(precondition, unpack(pack(arguments)))
@@ -58,32 +67,35 @@ def _of(overload: str) -> list[Precondition]:
 
 
 def _holds(precondition: Precondition, arguments: Arguments) -> bool:
-    given = arguments.get(precondition.argument)
-    several = given if isinstance(given, list | tuple) else [given]
-    return all(v is None or _holds_nothing(v) or precondition.holds(v, arguments) for v in several)
+    argument = arguments.get(precondition.argument)
+    values = argument if isinstance(argument, list | tuple) else [argument]
+    return all(v is None or _holds_nothing(v) or precondition.holds(v, arguments) for v in values)
 
 
 def _holds_nothing(value: Value) -> bool:
-    """Nothing that can be looked at; sparse ones such operators refuse."""
+    """Return True if the value cannot be inspected: a meta, sparse or empty tensor.
+
+    Operators with preconditions refuse sparse tensors.
+    """
     return isinstance(value, torch.Tensor) and (value.is_meta or value.layout is not torch.strided or not value.numel())
 
 
 def _kept(precondition: Precondition, arguments: Arguments) -> Arguments:
-    given = arguments[precondition.argument]
-    several = given if isinstance(given, list | tuple) else [given]
-    found = []
-    for value in several:
+    argument = arguments[precondition.argument]
+    values = argument if isinstance(argument, list | tuple) else [argument]
+    replaced = []
+    for value in values:
         if not _holds_nothing(value) and not precondition.holds(value, arguments):
             value = _replaced(value, precondition.kept(value, arguments))
-        found.append(value)
-    return {**arguments, precondition.argument: type(given)(found) if several is given else found[0]}
+        replaced.append(value)
+    return {**arguments, precondition.argument: type(argument)(replaced) if values is argument else replaced[0]}
 
 
 def _replaced(value: Value, new: Value) -> Value:
     if not isinstance(value, torch.Tensor):
         return new
     if 0 in value.stride() and value.numel() > 1 and not value.is_contiguous():
-        return value  # elements share memory
+        return value  # elements share memory, so an in-place copy is not possible
     return value.copy_(new)
 
 
@@ -91,12 +103,15 @@ def _replaced(value: Value, new: Value) -> Value:
 
 
 def _is_sorted(t: torch.Tensor, arguments: Arguments) -> bool:
-    """Along the last dimension; NaN is in no order, and complex numbers are refused."""
+    """Return True if the tensor is sorted along the last dimension.
+
+    NaN has no order, so it makes the result False. Complex numbers are refused by ATen.
+    """
     return not t.dim() or t.is_complex() or bool((t[..., 1:] >= t[..., :-1]).all()) and not bool((t != t).any())
 
 
 def _is_sequence(t: torch.Tensor, arguments: Arguments) -> bool:
-    """With a sorter, which is looked at after it, numbers that can be sorted."""
+    """Return True if the sequence is sorted, or can be sorted if there is a sorter, which is checked afterwards."""
     return _is_sorted(t, arguments) if arguments.get("sorter") is None else not bool((t != t).any())
 
 
@@ -109,14 +124,14 @@ def _sequence(t: torch.Tensor, arguments: Arguments) -> torch.Tensor:
 
 
 def _numbers(t: torch.Tensor) -> torch.Tensor:
-    """Zeros in the place of NaN."""
+    """Replace NaN by 0."""
     return torch.where(t == t, t, torch.zeros_like(t))
 
 
 def _is_sorter(t: torch.Tensor, arguments: Arguments) -> bool:
     sequence = arguments["sorted_sequence"]
     if t.shape != sequence.shape or not t.dim():
-        return True  # refused
+        return True  # ATen refuses the call
     permutes = torch.equal(t.sort(-1).values, torch.arange(t.shape[-1]).expand(t.shape).to(t.dtype))
     return permutes and _is_sorted(sequence.gather(-1, t), arguments)
 
@@ -127,12 +142,12 @@ def _sorter(t: torch.Tensor, arguments: Arguments) -> torch.Tensor:
 
 def _increases(t: Value, arguments: Arguments) -> bool:
     if not isinstance(t, torch.Tensor) or t.dim() != 1 or t.is_complex():
-        return True  # how many bins there are, or refused
+        return True  # a number of bins, or a call that ATen refuses
     return bool((t[1:] > t[:-1]).all()) and not bool((t != t).any())
 
 
 def _increasing(t: torch.Tensor, arguments: Arguments) -> torch.Tensor:
-    """Sorted, with equal numbers moved apart by the smallest steps that there are."""
+    """Return the numbers sorted, with equal ones moved apart by the smallest representable steps."""
     ordered, n = _ordinals(_numbers(t).sort().values), torch.arange(t.numel())
     least, most = (int(_ordinals(torch.tensor([end], dtype=t.dtype))) for end in _ends(t.dtype))
     ordered = ordered.clamp(least, most)
@@ -148,7 +163,7 @@ def _ends(dtype: torch.dtype) -> tuple[float, float]:
 
 
 def _ordinals(t: torch.Tensor) -> torch.Tensor:
-    """Integers that are in order as the numbers are, and next to each other where these are."""
+    """Map numbers to integers in the same order, so that adjacent numbers map to adjacent integers."""
     if not t.dtype.is_floating_point:
         return t.long()
     bits = t.view(_BITS[t.dtype.itemsize]).long()
@@ -182,7 +197,7 @@ def _unique(t: torch.Tensor, arguments: Arguments) -> torch.Tensor:
 
 
 def _width(arguments: Arguments) -> int:
-    """Bits of the integers that are shifted; 0 of what is no integer."""
+    """Return the number of bits in the shifted integers, or 0 if the promoted dtype is not an integer."""
     dtype = torch.result_type(arguments["self"], arguments["other"])
     return 0 if dtype.is_floating_point or dtype is torch.bool else 8 * dtype.itemsize
 

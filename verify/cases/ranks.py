@@ -1,5 +1,8 @@
-"""Tolerances of a rank that an overload takes from the dtype of its matrix, where they are not given: in float64, of
-which the reference is, a matrix of float32 would have another rank."""
+"""Rank tolerances that an overload derives from its matrix dtype if the call does not pass one.
+
+The reference runs in float64, in which a float32 matrix would get a smaller tolerance and possibly another
+rank.
+"""
 
 from __future__ import annotations
 
@@ -21,21 +24,23 @@ _TAKEN_BY = {  # the argument, which is a tensor or a number
 
 
 def depends(overload: str, packed: Packed) -> bool:
-    """Whether the call leaves its tolerance to the dtype."""
+    """Return True if the call leaves its tolerance to the dtype."""
     return overload in _TAKEN_BY and packed.tree[_TAKEN_BY[overload]] is None
 
 
 def ask_for(
     ask: Callable[[str, Packed, Philox], Packed], step: float, overload: str, packed: Packed, philox: Philox
 ) -> Packed:
-    """What is asked of the same call with the tolerance of a dtype that has this step: that times the larger number of
-    rows or columns, or 0 where a positive absolute one is given."""
+    """Ask for the same call with an explicit tolerance for a dtype whose epsilon is `step`.
+
+    The tolerance is `step` times the larger matrix dimension, or 0 if a positive absolute tolerance is passed.
+    """
     arguments, name = unpack(packed), _TAKEN_BY[overload]
     if name == "rcond":
-        given: object = step * max(arguments["self"].shape[-2:])
+        tolerance: object = step * max(arguments["self"].shape[-2:])
     else:
-        given = _relative(arguments, step)
-    answer = unpack(ask(overload, frozen(pack({**arguments, name: given})), philox))
+        tolerance = _relative(arguments, step)
+    answer = unpack(ask(overload, frozen(pack({**arguments, name: tolerance})), philox))
     return frozen(pack({**answer, name: None}))
 
 
