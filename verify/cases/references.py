@@ -1,30 +1,36 @@
-"""Answers of overloads that ATen has for GPUs alone, or wrong on the CPU, from their definitions, for the host and in
-the case's dtypes.
+"""Reference answers for overloads that ATen implements on GPUs only, or computes incorrectly on the CPU.
 
-Attention (arXiv:1706.03762, equation 1): O = D(softmax(scale Q K^T + bias)) V, where D is dropout, the identity for
-dropout_p = 0, and else as `philox.kept` says. Half precision is computed in float32 and rounded at the end, as fused
-kernels do. What a call without dropout says of a random generator is 0. Results lie as PyTorch's functions for device
-`meta` say. A causal mask begins in the upper left corner of the scores; flash attention's, which is the same where they
-are square, ends in the lower right one, as it does since release 2.1 of its authors' library.
+The answers follow the mathematical definitions and are computed on the host, in the case's dtypes.
 
-Gradients of bags of embeddings with `scale_grad_by_freq`: a row's is divided by how often its index stands in
-`indices`; ATen on the CPU (torch 2.13) divides that of the k-th distinct index by the count of the k-th of all, sorted.
+Attention (arXiv:1706.03762, equation 1): O = D(softmax(scale Q K^T + bias)) V. D is dropout: the identity for
+dropout_p = 0, and otherwise the rule in `philox.kept`. Half precision is computed in float32 and rounded at the
+end, as in fused kernels. Without dropout, the returned random-generator state is 0. The results have the memory
+layout that PyTorch's functions for device `meta` define. A causal mask starts in the upper left corner of the
+scores. The mask in flash attention ends in the lower right corner, as in its authors' library since release
+2.1; for square scores both masks are equal.
 
-Antialiased bilinear resampling to a width of 1: ATen on the CPU (torch 2.13) is wrong where the height changes too, so
-that heights come first, as widths of transposed images, and widths then.
+Embedding-bag gradients with `scale_grad_by_freq`: each row's gradient is divided by the number of times that
+its index occurs in `indices`. ATen on the CPU (torch 2.13) divides the gradient for the k-th distinct index by
+the count for the k-th entry in the sorted list with duplicates.
 
-Incomplete gamma, polygamma, Bessel and Airy functions: as verify/cases/special_functions.py says.
+Antialiased bilinear and bicubic resampling to a width of 1: ATen on the CPU (torch 2.13) is wrong if the height
+changes too. Therefore heights are resampled first, as widths in transposed images, and then widths.
 
-Systems with symmetric factors: ATen on the CPU (torch 2.13) reads past the end of pivots whose batch is broadcast.
+Incomplete gamma, polygamma, Bessel and Airy functions: see verify/cases/special_functions.py.
 
-Least squares: by singular values, in float64. ATen on the CPU (torch 2.13) gives "gelsy" a permutation that it never
-writes, so that by what is in memory it finds other ranks, and without right-hand sides "gelsd" and "gelss" fail. There
-is no answer where a singular value is so close to the limit that algorithms may differ.
+Systems with symmetric factors: ATen on the CPU (torch 2.13) reads past the end of the pivots if their batch is
+broadcast.
 
-Fourier transforms in double precision: NumPy's. Those of MKL (2024.2), which ATen calls, are off by thirty times as
-much where a length is odd, 1e-14 of the largest element.
-Connectionist temporal classification: ATen on the CPU (torch 2.13) leaves alpha unwritten at states that a sequence has
-not and at steps after its last, which nothing reads; none leads there, so that they hold the logarithm of 0.
+Least squares: solved with singular values in float64. ATen on the CPU (torch 2.13) passes "gelsy" a permutation
+that it never writes, so the rank depends on the memory contents. Without right-hand sides, "gelsd" and "gelss"
+fail. There is no answer if a singular value is so close to the limit that algorithms may differ.
+
+Fourier transforms in double precision: computed with NumPy. ATen calls MKL (2024.2), whose error is thirty
+times as large for odd lengths: 1e-14 relative to the largest element.
+
+Connectionist temporal classification: ATen on the CPU (torch 2.13) does not write alpha at states beyond a
+sequence's labels, nor at steps after its last; nothing reads these elements. No path leads there, so the
+reference sets them to log(0) = -inf.
 """
 
 from __future__ import annotations
@@ -45,23 +51,33 @@ from verify.contract.random_state import Philox
 
 
 def answer(overload: str, arguments: Mapping[str, Any], philox: Philox) -> Any:
-    """What the overload returns. arguments: all, by name. philox: where it draws from, unless arguments say it.
+    """Return the overload's result.
 
-    Raises LookupError for an overload that is not here.
+    Args:
+        overload: Full name of the overload.
+        arguments: All arguments by name.
+        philox: Seed and offset from which the call draws, unless arguments specify them.
+
+    Raises:
+        LookupError: There is no reference for the overload.
     """
     return _ANSWERS[overload](arguments, philox)
 
 
 def has(overload: str) -> bool:
-    """Whether there is an answer here."""
+    """Return True if there is a reference answer for the overload."""
     return overload in _ANSWERS
 
 
 def settle(overload: str, arguments: Mapping[str, Any], philox: Philox) -> bool:
-    """Make the arguments of a backward call those that a forward call leaves: its output, its logsumexp and, where it
-    drew from `philox`, the state of the generator; its losses and alpha. True if there were such to change.
+    """Overwrite arguments in a backward call with the values that a matching forward call produces.
 
-    What was recorded comes of numbers that another implementation drew, and other contents leave other arguments.
+    For attention these are the output, the logsumexp and, with dropout, the generator state `philox`; for CTC
+    they are the losses and alpha. The recorded values come from random numbers in another implementation, and
+    changed contents imply other forward results.
+
+    Returns:
+        True if the call has such arguments, which are then written in place.
     """
     if overload.startswith("aten::_ctc_loss_backward"):
         for name, left in zip(("neg_log_likelihood", "log_alpha"), _ctc_loss(arguments, philox), strict=True):
@@ -80,12 +96,19 @@ def settle(overload: str, arguments: Mapping[str, Any], philox: Philox) -> bool:
     return True
 
 
-_MAX = 2  # the mode of bags of which the largest element counts
+_MAX = 2  # the bag mode that takes the maximum
 
 
 class _Tried(NamedTuple):
-    """Scores' softmax [B, H, Tq, Tk], wide; by what dropout multiplies it; the output [B, H, Tq, D]; logsumexp of the
-    scores [B, H, Tq], infinity where all are masked, and NaN where the largest is, as the difference to it."""
+    """Intermediate results in a forward attention call.
+
+    Attributes:
+        probabilities: [B, H, Tq, Tk], softmax over the scores, in at least float32.
+        dropout: [B, H, Tq, Tk], factors that dropout multiplies with the probabilities.
+        out: [B, H, Tq, D], the output.
+        lse: [B, H, Tq], logsumexp over the scores: infinity if all are masked, and NaN if the largest is
+            infinite.
+    """
 
     probabilities: Tensor
     dropout: Tensor
@@ -101,7 +124,7 @@ def _forward(a: Mapping[str, Any], bias: Tensor | None, philox: Philox) -> _Trie
         scores = scores + bias.to(scores.dtype)
     if a["is_causal"]:
         rows, columns = scores.shape[-2:]
-        diagonal = 0 if "attn_bias" in a else columns - rows  # flash attention alone takes no bias
+        diagonal = 0 if "attn_bias" in a else columns - rows  # only flash attention takes no bias
         scores = scores.masked_fill(~torch.ones(rows, columns, dtype=torch.bool).tril(diagonal), -math.inf)
     lse = scores.logsumexp(-1)
     lse = lse.masked_fill(lse == math.inf, math.nan)
@@ -116,25 +139,29 @@ def _forward(a: Mapping[str, Any], bias: Tensor | None, philox: Philox) -> _Trie
 
 
 def _headwise(a: Mapping[str, Any]) -> list[Tensor]:
-    """Query, key and value, wide: heads of the last two once for each head of query that shares them."""
+    """Return query, key and value in at least float32.
+
+    Key and value heads are repeated for each query head that shares them.
+    """
     q, k, v = (_wide(a[name]) for name in ("query", "key", "value"))
     share = q.shape[1] // max(k.shape[1], 1)
     return [q, *(x.repeat_interleave(share, 1) if share > 1 else x for x in (k, v))]
 
 
 def _check(a: Mapping[str, Any]) -> None:
-    """Raises RuntimeError for sizes and dtypes that do not fit, as ATen's functions for GPUs do."""
+    """Raise RuntimeError for mismatched sizes or dtypes, as ATen's GPU functions do."""
     dtypes = {a[name].dtype for name in ("query", "key", "value")}
     if len(dtypes) > 1 or not all(dtype.is_floating_point for dtype in dtypes):
         raise RuntimeError(f"query, key and value of {', '.join(sorted(map(str, dtypes)))}")
     q, k, v = (a[name].shape for name in ("query", "key", "value"))
     results = [a[name].shape for name in ("out", "grad_out", "grad_out_") if name in a]
     fits = len(q) == len(k) == len(v) == 4 and q[0] == k[0] and k[:2] == v[:2] and q[3] == k[3] and k[2] == v[2]
-    shares = "return_debug_mask" in a or "grad_out" in a  # efficient attention does not
+    shares = "return_debug_mask" in a or "grad_out" in a  # efficient attention does not share heads
     fits = fits and (q[1] == k[1] or (shares and k[1] > 0 and q[1] % k[1] == 0))
-    fits &= "attn_bias" in a or q[3:] == v[3:]  # flash attention, again
+    fits &= "attn_bias" in a or q[3:] == v[3:]  # flash attention takes no bias
     if "logsumexp" in a:
-        rows = -(-q[2] // 32) * 32 if "grad_out_" in a else q[2]  # as the efficient forward pads it
+        # The efficient forward call pads rows to a multiple of 32.
+        rows = -(-q[2] // 32) * 32 if "grad_out_" in a else q[2]
         fits &= a["logsumexp"].shape[:3] == (*q[:2], rows) and a["logsumexp"].shape[3:] in ((), (1,))
     if not fits or any(shape != (*q[:3], v[3]) for shape in results):
         raise RuntimeError(f"query {list(q)} with key {list(k)}, value {list(v)} and {list(map(list, results))}")
@@ -145,17 +172,17 @@ def _scale(a: Mapping[str, Any]) -> float:
 
 
 def _as_bthd(x: Tensor) -> Tensor:
-    """The same values, lying as [B, T, H, D]."""
+    """Return the same values, stored in memory as [B, T, H, D]."""
     return x.transpose(1, 2).contiguous().transpose(1, 2)
 
 
 def _as(like: Tensor, x: Tensor) -> Tensor:
-    """The same values in the dtype of `like`, lying as it does."""
-    laid = torch.empty_like(like)
+    """Return the values in the dtype and memory layout of `like`."""
+    result = torch.empty_like(like)
     if x.shape != like.shape:
         order = sorted(range(4), key=like.stride().__getitem__, reverse=True)
-        laid = torch.empty_permuted(x.shape, order, dtype=like.dtype)
-    return laid.copy_(x)
+        result = torch.empty_permuted(x.shape, order, dtype=like.dtype)
+    return result.copy_(x)
 
 
 def _wide(x: Tensor) -> Tensor:
@@ -163,7 +190,7 @@ def _wide(x: Tensor) -> Tensor:
 
 
 def _state(a: Mapping[str, Any], philox: Philox) -> tuple[Tensor, Tensor]:
-    """Seed and offset that forward leaves to backward."""
+    """Return the seed and offset that the forward call passes to the backward call."""
     seed, offset = philox if a["dropout_p"] > 0 else (0, 0)
     return torch.tensor(seed), torch.tensor(offset)
 
@@ -192,8 +219,11 @@ def _flash(a: Mapping[str, Any], philox: Philox) -> Any:
 
 
 def _gradients(a: Mapping[str, Any], grad: Tensor, bias: Tensor | None) -> list[Tensor]:
-    """Of query, key, value and scores, wide (arXiv:2205.14135, appendix B.4): of the output that is given, which is
-    rounded, as fused kernels do."""
+    """Return the gradients for query, key, value and scores, in at least float32.
+
+    The formulas are those in arXiv:2205.14135, appendix B.4. They use the rounded output from the arguments, as
+    fused kernels do.
+    """
     tried = _forward(a, bias, _drawn_from(a))
     q, k, v = _headwise(a)
     out, grad = _wide(a["out"]), _wide(grad)
@@ -208,21 +238,21 @@ def _gradients(a: Mapping[str, Any], grad: Tensor, bias: Tensor | None) -> list[
 
 
 def _alike(a: Mapping[str, Any], grad: Tensor, bias: Tensor | None) -> tuple[Tensor, ...]:
-    """Gradients of query, key and value, in their dtypes, lying as they do."""
+    """Return the gradients for query, key and value in their dtypes and memory layouts."""
     inputs = a["query"], a["key"], a["value"]
     return tuple(_as(x, g) for x, g in zip(inputs, _gradients(a, grad, bias), strict=False))
 
 
 def _drawn_from(a: Mapping[str, Any]) -> Philox:
-    """What the forward call drew from: flash attention has both in one tensor."""
+    """Return the seed and offset from which the forward call drew. Flash attention stores both in one tensor."""
     seed, offset = (a[name].view(torch.int64) for name in ("philox_seed", "philox_offset"))
     state = torch.stack((seed, offset)) if seed.dim() == 0 else seed
     return int(state[0]), int(state[1])
 
 
 def _efficient_backward(a: Mapping[str, Any], philox: Philox) -> Any:
-    *found, of_bias = _gradients(a, a["grad_out_"], a["attn_bias"])
-    grads: list[Tensor | None] = [_as_bthd(g.to(a["query"].dtype)) for g in found]
+    *gradients, of_bias = _gradients(a, a["grad_out_"], a["attn_bias"])
+    grads: list[Tensor | None] = [_as_bthd(g.to(a["query"].dtype)) for g in gradients]
     if (bias := a["attn_bias"]) is not None:
         of_bias = torch.empty_like(bias).copy_(of_bias.sum_to_size(bias.shape))
     grads.append(None if bias is None else of_bias)
@@ -254,12 +284,12 @@ def _dense_bag_backward(a: Mapping[str, Any], philox: Philox) -> Any:
 
 
 def _antialiased(op: OpOverload, a: Mapping[str, Any], philox: Philox) -> Any:
-    found = op(**a)
+    result = op(**a)
     if a["output_size"][1] != 1:
-        return found
+        return result
     x, (height, _), align = a["self"], a["output_size"], a["align_corners"]
     columns = op(x.transpose(2, 3), [x.shape[3], height], align, None, a["scales_h"]).transpose(2, 3)
-    return found.copy_(op(columns, [height, 1], align, None, a["scales_w"]))
+    return result.copy_(op(columns, [height, 1], align, None, a["scales_w"]))
 
 
 def _fourier(op: Callable[..., Tensor]) -> Callable[[Mapping[str, Any], Philox], Any]:
@@ -267,22 +297,26 @@ def _fourier(op: Callable[..., Tensor]) -> Callable[[Mapping[str, Any], Philox],
 
 
 def _transformed(op: Callable[..., Tensor], a: Mapping[str, Any]) -> Tensor:
-    """Forward unless it says or makes real numbers; an inverse of NumPy is divided where a forward transform is not."""
-    found = op(**a)
-    if found.dtype not in (torch.float64, torch.complex128):
-        return found
+    """Compute a Fourier transform with NumPy, in double precision only.
+
+    The direction is forward unless an argument says otherwise or the result is real. An inverse transform in
+    NumPy divides in the norm mode in which a forward transform does not, so the mode is mirrored.
+    """
+    result = op(**a)
+    if result.dtype not in (torch.float64, torch.complex128):
+        return result
     norms: list[Any] = ["backward", "ortho", "forward"]
     x, axes = a["self"].numpy(), a["dim"]
     values: Any
     scaled, inverse = norms[min(a["normalization"], 2)], norms[2 - min(a["normalization"], 2)]
-    if not found.is_complex():
-        values = np.fft.irfftn(x, [found.shape[d] for d in axes], axes, inverse)
+    if not result.is_complex():
+        values = np.fft.irfftn(x, [result.shape[d] for d in axes], axes, inverse)
     elif a.get("onesided"):
         values = np.fft.rfftn(x, axes=axes, norm=scaled)
     else:
         forward = a.get("forward", True)
         values = np.fft.fftn(x, axes=axes, norm=scaled) if forward else np.fft.ifftn(x, axes=axes, norm=inverse)
-    return found.copy_(torch.from_numpy(np.asarray(values)))
+    return result.copy_(torch.from_numpy(np.asarray(values)))
 
 
 def _incomplete_gamma(upper: bool) -> Callable[[Mapping[str, Any], Philox], Any]:
@@ -304,7 +338,7 @@ def _airy(a: Mapping[str, Any], philox: Philox) -> Any:
 def _symmetric_solve(a: Mapping[str, Any], philox: Philox) -> Any:
     factors, pivots, b = a["LD"], a["pivots"], a["B"]
     batch = torch.broadcast_shapes(factors.shape[:-2], b.shape[:-2])  # type: ignore[no-untyped-call]
-    if pivots.shape == factors.shape[:-1]:  # else the operator tells
+    if pivots.shape == factors.shape[:-1]:  # otherwise the operator reports the mismatch
         factors, pivots = (t.expand(*batch, *t.shape[-k:]).contiguous() for k, t in ((2, factors), (1, pivots)))
     return torch.ops.aten.linalg_ldl_solve.default(factors, pivots, b, hermitian=a["hermitian"])
 
@@ -313,16 +347,18 @@ def _least_squares(a: Mapping[str, Any], philox: Philox) -> Any:
     matrix, columns, driver = a["self"].double(), a["b"].double(), a["driver"] or "gelsy"
     if driver in ("gelsd", "gelss") and not columns.shape[-1]:
         raise NotImplementedError("there are no right-hand sides")
-    found = torch.ops.aten.linalg_lstsq.default(**a)
-    solution, residuals, rank, values = found
+    results = torch.ops.aten.linalg_lstsq.default(**a)
+    solution, residuals, rank, values = results
     columns = columns.unsqueeze(-1) if columns.dim() < matrix.dim() else columns
     u, s, vh = torch.linalg.svd(matrix, full_matrices=False)
     ratio = torch.where(s > 0, s / s[..., :1], 0.0)
     step, size = torch.finfo(a["self"].dtype).eps, max(matrix.shape[-2:])
     share = _share(a["rcond"], driver, step, size)
-    counts, some, gelsy = ratio > share, 16 * step * size, driver == "gelsy"
-    near = (ratio > max(share / 4, 0 if gelsy else share - some)) & (ratio <= share * (100 if gelsy else 1) + some)
-    if bool(near.any()) or (not gelsy and rank.numel() and not torch.equal(rank, counts.sum(-1))):
+    counts, margin, gelsy = ratio > share, 16 * step * size, driver == "gelsy"
+    ambiguous = (ratio > max(share / 4, 0 if gelsy else share - margin)) & (
+        ratio <= share * (100 if gelsy else 1) + margin
+    )
+    if bool(ambiguous.any()) or (not gelsy and rank.numel() and not torch.equal(rank, counts.sum(-1))):
         raise NotImplementedError("of which rank the matrix is depends on the algorithm")
     weights = torch.where(counts, 1 / s, 0.0)
     x = vh.mT @ (weights.unsqueeze(-1) * (u.mT @ columns))
@@ -333,11 +369,14 @@ def _least_squares(a: Mapping[str, Any], philox: Philox) -> Any:
         rank.copy_(counts.sum(-1))
     if values.numel():
         values.copy_(s)
-    return found
+    return results
 
 
 def _share(rcond: float | None, driver: str, step: float, size: int) -> float:
-    """Of the largest singular value, above which others count, as LAPACK's routine of this name has it."""
+    """Return the threshold for singular values relative to the largest, as in the LAPACK routine named by `driver`.
+
+    Smaller singular values do not count towards the rank.
+    """
     if driver == "gels":
         return 0.0
     if rcond is None:

@@ -1,6 +1,6 @@
-"""Calls that ATen refuses: indices out of range, sizes that do not fit, dimensions that there are not.
+"""Calls that ATen refuses: indices out of range, mismatched sizes, and dimensions that do not exist.
 
-What a kernel makes of one is its own affair, but for memory that is none of the call's.
+A kernel may do anything with such a call, except access memory outside the call's tensors.
 """
 
 from __future__ import annotations
@@ -17,31 +17,34 @@ from verify.cases.case import Case, case_of_values
 from verify.cases.extended import templates
 from verify.cases.oracle import refusal
 
-MOST = 12  # of an overload
+MOST = 12  # per overload
 _INDICES = (torch.int64, torch.int32)
-_FAR = 1 << 20  # an index beyond all that is small
+_FAR = 1 << 20  # an index beyond any small size
 
 
 def refused(cases: list[Case], most: int = MOST) -> list[Case]:
-    """Up to so many calls of one overload that ATen refuses, made of these cases; each says why it does."""
-    found: dict[str, Case] = {}
+    """Return up to `most` calls for one overload that ATen refuses, made from these cases.
+
+    Each returned case records ATen's reason in `refused`.
+    """
+    result: dict[str, Case] = {}
     streams = [_changed(cases[0].overload, arguments) for arguments in (templates(cases) if cases else ())]
-    for several in itertools.zip_longest(*streams):
-        for how, arguments in filter(None, several):
-            why = refusal(cases[0].overload, arguments)
-            if why:
+    for variants in itertools.zip_longest(*streams):
+        for how, arguments in filter(None, variants):
+            reason = refusal(cases[0].overload, arguments)
+            if reason:
                 case = case_of_values(cases[0].overload, **arguments)
-                found.setdefault(case.id, replace(case, signature=f"refused: {how}", refused=why))
-        if len(found) >= most:
+                result.setdefault(case.id, replace(case, signature=f"refused: {how}", refused=reason))
+        if len(result) >= most:
             break
-    return list(found.values())[:most]
+    return list(result.values())[:most]
 
 
 def _changed(overload: str, arguments: Arguments) -> Iterator[tuple[str, Arguments]]:
-    """One argument is another: indices, then sizes, then integers."""
+    """Yield calls with one changed argument: indices, sizes and integers in turn."""
     kinds = (_out_of_range(arguments), _shorter(arguments), _dimensions(overload, arguments))
-    for several in itertools.zip_longest(*kinds):
-        yield from filter(None, several)
+    for variants in itertools.zip_longest(*kinds):
+        yield from filter(None, variants)
 
 
 def _out_of_range(arguments: Arguments) -> Iterator[tuple[str, Arguments]]:
@@ -77,8 +80,8 @@ def _dimensions(overload: str, arguments: Arguments) -> Iterator[tuple[str, Argu
 def _items(value: object) -> list[tuple[int | None, torch.Tensor]]:
     if isinstance(value, torch.Tensor):
         return [(None, value)] if value.layout is torch.strided else []
-    several = value if isinstance(value, list | tuple) else ()
-    return [(i, t) for i, t in enumerate(several) if isinstance(t, torch.Tensor)]
+    values = value if isinstance(value, list | tuple) else ()
+    return [(i, t) for i, t in enumerate(values) if isinstance(t, torch.Tensor)]
 
 
 def _with(value: object, item: int | None, other: torch.Tensor) -> object:

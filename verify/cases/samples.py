@@ -1,4 +1,4 @@
-"""OpInfo's samples as cases: each sample's arguments, bound to the ATen overload that takes them."""
+"""OpInfo samples as cases: each sample's arguments, bound to the ATen overload that takes them."""
 
 from __future__ import annotations
 
@@ -29,17 +29,23 @@ from verify.cases.of_schema import schema_cases
 from verify.cases.preconditions import broken, keeping
 from verify.contract.derive import functional_base
 
-MAX_SAMPLES = 900  # of one operator and dtype, as in the published system
-_TRIED, _GLANCED = 8, 2  # samples of an operator that are run to see what it calls; of all operators, to find a caller
+MAX_SAMPLES = 900  # per operator and dtype, as in the published system
+# Samples that are run to record an operator's calls; the second number applies when all operators are searched
+# for callers.
+_TRIED, _GLANCED = 8, 2
 _SHAPING = tagged("shaping")
 _NO_ANSWER = (RuntimeError, TypeError, ValueError, IndexError, NotImplementedError, KeyError, AssertionError)
 
 
 def overloads_of(operator: str) -> list[str]:
-    """The functional overloads of an operator: `aten::exp` (that one), or an OpInfo name such as `nn.functional.gelu`.
+    """Return an operator's functional overloads.
 
-    linalg.inv is aten::linalg_inv; nn.functional.nll_loss is aten::nll_loss_nd, which is what it calls; else the last
-    part of the name counts. Raises UserError if there is no such operator, or PyTorch makes it of several.
+    `aten::exp` names one overload. An OpInfo name such as `nn.functional.gelu` is resolved in three steps:
+    linalg.inv is aten::linalg_inv; nn.functional.nll_loss is the one operator that it calls, aten::nll_loss_nd;
+    otherwise the last part in the name is used.
+
+    Raises:
+        UserError: There is no such operator, or PyTorch composes it from several.
     """
     if operator.startswith("aten::") or is_subgraph(operator):
         return [name_of(resolve(operator))]
@@ -47,18 +53,18 @@ def overloads_of(operator: str) -> list[str]:
     packet = named or _single(_called(operator)) or _packet(operator.rpartition(".")[2])
     if packet is None:
         raise UserError(_unknown(operator, _called(operator)))
-    found: list[OpOverload] = [getattr(packet, name) for name in packet.overloads()]  # type: ignore[no-untyped-call]
-    functional = [op for op in found if not any(a.is_out for a in op._schema.arguments)]
+    candidates: list[OpOverload] = [getattr(packet, name) for name in packet.overloads()]  # type: ignore[no-untyped-call]
+    functional = [op for op in candidates if not any(a.is_out for a in op._schema.arguments)]
     return [name_of(op) for op in [op for op in functional if _of_tensors(op)] or functional]
 
 
 def _packet(name: str) -> OpOverloadPacket | None:
-    found = getattr(torch.ops.aten, name, None)
-    return found if isinstance(found, OpOverloadPacket) else None
+    packet = getattr(torch.ops.aten, name, None)
+    return packet if isinstance(packet, OpOverloadPacket) else None
 
 
 def _single(called: list[_Called]) -> OpOverloadPacket | None:
-    """The one ATen operator that answers in the place of a function written in Python."""
+    """Return the single ATen operator that implements a function written in Python, or None."""
     names = {c.name for c in called if c.alone}
     return _packet(names.pop()) if len(names) == 1 else None
 
@@ -78,10 +84,13 @@ def _of_tensors(op: OpOverload) -> bool:
 
 
 def opinfo_cases(overloads: list[str], dtypes: tuple[str, ...], every: bool = True) -> list[Case]:
-    """A case of each sample that one of the overloads takes. dtypes: of the samples, such as float32 or int64.
+    """Return a case for each sample that one of the overloads takes.
 
-    every: an overload that no sample is for has cases of the calls that other operators make, or that its schema tells;
-    else only if none of the overloads has any.
+    Args:
+        overloads: Full names of the overloads.
+        dtypes: Dtypes of the samples, such as float32 or int64.
+        every: If True, each overload without samples gets cases from other operators' calls or from its schema.
+            If False, this happens only if none of the overloads has any samples.
     """
     wanted = [getattr(torch, d) for d in dtypes]
     bases = sorted({base_name(resolve(o)) for o in overloads})
@@ -106,7 +115,10 @@ def opinfo_cases(overloads: list[str], dtypes: tuple[str, ...], every: bool = Tr
 
 
 def _kept(case: Case) -> Case | None:
-    """The case, which keeps what PyTorch's documentation demands; some samples do not, as those of histogramdd."""
+    """Return the case, adapted to PyTorch's documented preconditions, or None if that is impossible.
+
+    Some samples violate them, for example those for histogramdd.
+    """
     arguments = unpack(case.load())
     if broken(case.overload, arguments) is None:
         return case
@@ -120,12 +132,12 @@ def _into_out(overload: str, dtypes: tuple[str, ...]) -> list[Case]:
 
 
 def operators() -> list[str]:
-    """Names of all of OpInfo's operators."""
+    """Return the names of all OpInfo operators."""
     return sorted({info.name for infos in _infos().values() for info in infos})
 
 
 def samples_of(operator: str, dtype: torch.dtype, most: int = MAX_SAMPLES) -> Samples:
-    """Functions and their arguments, of one of OpInfo's operators; none if it does not take the dtype."""
+    """Yield functions and their arguments for one OpInfo operator; nothing if it does not take the dtype."""
     for info in _named(operator):
         if dtype in info.supported_dtypes("cpu"):
             for args, kwargs in _samples(info, dtype, most):
@@ -134,23 +146,24 @@ def samples_of(operator: str, dtype: torch.dtype, most: int = MAX_SAMPLES) -> Sa
 
 @cache
 def _infos() -> dict[str, list[Any]]:
-    """OpInfo's operators by the base name of their ATen operator, and by their own name and its last part."""
+    """Group OpInfo's operators by their ATen base name, their own name, and its last part."""
     from torch.testing._internal import common_methods_invocations as database
 
-    found: dict[str, list[Any]] = {}
+    by_name: dict[str, list[Any]] = {}
     for info in database.op_db:
         if info.name.startswith("sparse."):
             continue
         for name in {info.aten_name, info.name.replace(".", "_"), info.name.rpartition(".")[2]} - {None}:
-            found.setdefault(name, []).append(info)
+            by_name.setdefault(name, []).append(info)
     for info in foreach_infos():
-        for name in {info.name, info.op.__name__}:  # _foreach_zero, of which there is _foreach_zero_ alone
-            found.setdefault(name, []).append(info)
-    return found
+        # An OpInfo for _foreach_zero, which exists in place only as _foreach_zero_.
+        for name in {info.name, info.op.__name__}:
+            by_name.setdefault(name, []).append(info)
+    return by_name
 
 
 def foreach_infos() -> list[Any]:
-    """OpInfo's operators on lists of tensors, which it keeps apart."""
+    """Return OpInfo's operators on lists of tensors, which its database stores separately."""
     from torch.testing._internal import common_methods_invocations as database
 
     several = [v for k, v in vars(database).items() if k.startswith("foreach_") and k.endswith("_db")]
@@ -158,24 +171,27 @@ def foreach_infos() -> list[Any]:
 
 
 def _named(operator: str) -> list[Any]:
-    """OpInfo's entries of exactly this name, which may begin with `torch.`."""
+    """Return OpInfo's entries with exactly this name, which may begin with `torch.`."""
     names = {operator, operator.removeprefix("torch.")}
     return [info for info in _infos().get(operator.rpartition(".")[2], []) if info.name in names]
 
 
 @cache
 def _callers() -> dict[str, list[Any]]:
-    """OpInfo's operators that are no ATen operators by name, by the base names of what answers for them."""
-    found: dict[str, list[Any]] = {}
+    """Group OpInfo operators that are not ATen operators by the base name of the ATen operator they call."""
+    callers: dict[str, list[Any]] = {}
     operators = dict.fromkeys(info.name for infos in _infos().values() for info in infos)
     for operator in (name for name in operators if _packet(name.replace(".", "_")) is None):
         for name in dict.fromkeys(c.name for c in _called(operator, _GLANCED) if c.alone):
-            found.setdefault(name, []).extend(_named(operator))
-    return found
+            callers.setdefault(name, []).extend(_named(operator))
+    return callers
 
 
 class _Called(NamedTuple):
-    """An ATen operator that a function calls. alone: what it answers is the function's answer, as for the same call."""
+    """An ATen operator that a function calls.
+
+    `alone` is True if its answer is the function's answer, and its arguments correspond.
+    """
 
     name: str
     alone: bool
@@ -183,8 +199,8 @@ class _Called(NamedTuple):
 
 @cache
 def _called(operator: str, samples: int = _TRIED) -> list[_Called]:
-    """What the first samples of one of OpInfo's operators call."""
-    found: dict[_Called, None] = {}
+    """Return the ATen operators that the first samples for an OpInfo operator call."""
+    called: dict[_Called, None] = {}
     for info in _named(operator):
         dtype = next((d for d in (torch.float32, torch.int64, torch.bool) if d in info.supported_dtypes("cpu")), None)
         for args, kwargs in _samples(info, dtype, samples) if dtype is not None else ():
@@ -195,19 +211,21 @@ def _called(operator: str, samples: int = _TRIED) -> list[_Called]:
                 continue
             calls = [c for c in mode.calls if base_name(c.op) not in _SHAPING]
             alone = len(calls) == 1 and _same(calls[0], result, args, kwargs)
-            found.update(dict.fromkeys(_Called(base_name(c.op), alone) for c in calls))
-    return list(found)
+            called.update(dict.fromkeys(_Called(base_name(c.op), alone) for c in calls))
+    return list(called)
 
 
 def _same(made: _Call, result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    """Whether the call returned the result, and is of the sample's arguments in their order: what it demands beside
-    them is nothing or a number that stands for a word."""
+    """Return True if the ATen call returned the sample's result and takes the sample's arguments in order.
+
+    Further required arguments have to be falsy, or a number that encodes a word.
+    """
     if not _identical(made.result, result) or (args and made.args and not _identical(made.args[0], args[0])):
         return False
-    given = [value for value in (*args, *kwargs.values()) if _plain(value)]
-    words = any(isinstance(value, str) for value in given)
+    sample_values = [value for value in (*args, *kwargs.values()) if _plain(value)]
+    words = any(isinstance(value, str) for value in sample_values)
     demanded = [v for a, v in zip(made.op._schema.arguments, made.args, strict=False) if not a.has_default_value()]
-    return all(not _plain(v) or not v or v in given or (words and type(v) is int) for v in demanded)
+    return all(not _plain(v) or not v or v in sample_values or (words and type(v) is int) for v in demanded)
 
 
 def _plain(value: Any) -> bool:
@@ -227,7 +245,7 @@ class _Call(NamedTuple):
 
 
 class _First:
-    """Keeps the first call of one of some overloads as a case, in `found`."""
+    """Observer that keeps the first call to one of some overloads as a case, in `found`."""
 
     def __init__(self, overloads: frozenset[str] = frozenset()) -> None:
         self._overloads = overloads
@@ -239,9 +257,9 @@ class _First:
 
 
 class _Outermost(SchemaCheckMode):
-    """Notes the calls that are made of ATen's operators, also of those that ATen makes of others.
+    """Mode that records all calls to ATen operators, including those that ATen makes itself.
 
-    These are seen before they are dispatched at all, where PyTorch admits only its own modes, this one among them.
+    It works before dispatch, a stage at which PyTorch admits only its own modes, such as SchemaCheckMode.
     """
 
     def __init__(self, first: _First | None = None) -> None:
@@ -260,19 +278,24 @@ def _samples(info: Any, dtype: torch.dtype, most: int) -> Iterator[tuple[tuple[A
     from torch.testing._internal.common_utils import SEED, set_rng_seed
 
     torch.manual_seed(0)
-    random.seed(0)  # some generators choose their samples with it
+    random.seed(0)  # some sample generators use Python's random module
     with torch.no_grad(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of functions that are deprecated, or that the samples use in unusual ways
+        warnings.simplefilter("ignore")  # from functions that are deprecated, or that the samples use in unusual ways
         samples = info.sample_inputs_func(info, "cpu", dtype, False)
-        set_rng_seed(SEED)  # before each, as info.sample_inputs, which reads the sources of all callers for a unittest
+        # As info.sample_inputs does before each sample; calling that would also read the source of all callers
+        # for unittest.
+        set_rng_seed(SEED)
         for sample in itertools.islice(samples, most):
             yield (sample.input, *sample.args), dict(sample.kwargs)
             set_rng_seed(SEED)
 
 
 def _as_taken(op: OpOverload, arguments: dict[str, Any]) -> dict[str, Any]:
-    """As ATen takes them: a single number is a list where the schema has one, and the name of a device is the device,
-    for which another may stand in where the call is made."""
+    """Convert arguments to the form in which ATen takes them.
+
+    A single number becomes a list if the schema requires one. A device name becomes a device, because another
+    device may replace it when the call is made.
+    """
     lists = {a.name: getattr(a, "N", None) or 1 for a in op._schema.arguments if "List[int]" in str(a.type)}
     devices = {a.name for a in op._schema.arguments if "Device" in str(a.type)}
 
@@ -285,13 +308,19 @@ def _as_taken(op: OpOverload, arguments: dict[str, Any]) -> dict[str, Any]:
 
 
 def _hides_a_tensor(op: OpOverload, arguments: dict[str, Any]) -> bool:
-    """Whether a tensor stands where the schema has an int: ATen reads it back, where Python calls another overload."""
+    """Return True if a tensor is passed although the schema has an int.
+
+    ATen would read the tensor's value back, and Python calls another overload.
+    """
     ints = {a.name for a in op._schema.arguments if isinstance(a.type, torch.IntType)}
     return any(isinstance(value, torch.Tensor) for name, value in arguments.items() if name in ints)
 
 
 def _bound(overloads: list[str], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Case | None:
-    """The case of the first overload that answers; `out` and in-place forms get no sample of their own."""
+    """Return the case for the first overload that answers.
+
+    `out` and in-place forms get no samples of their own.
+    """
     for overload in overloads:
         op = resolve(overload)
         names = {a.name for a in op._schema.arguments}
@@ -310,7 +339,7 @@ def _bound(overloads: list[str], args: tuple[Any, ...], kwargs: dict[str, Any]) 
 
 
 class _Dispatched(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Shows the calls that are dispatched."""
+    """Mode that shows dispatched calls to an observer."""
 
     def __init__(self, first: _First) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -318,7 +347,7 @@ class _Dispatched(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
-        """Else the first call imports torch._dynamo, which takes a second or two."""
+        """Return False, because the default makes the first call import torch._dynamo, which takes 1 to 2 s."""
         return False
 
     def __torch_dispatch__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
@@ -327,7 +356,7 @@ class _Dispatched(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 
 def _reached(overloads: list[str], function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Case | None:
-    """The case of the call that the function makes of one of the overloads: its arguments as that is given them."""
+    """Return the case for the call that the function makes to one of the overloads, with the arguments it receives."""
     outer, inner = _First(frozenset(overloads)), _First(frozenset(overloads))
     try:
         with _Dispatched(inner), _Outermost(outer), enable_python_dispatcher():

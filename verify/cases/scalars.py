@@ -1,6 +1,7 @@
-"""Other values of a call's arguments that are no tensors: numbers, flags, dimensions, lists, words.
+"""Other values for a call's non-tensor arguments: numbers, flags, dimensions, lists, words.
 
-ATen says which make sense; sizes go along with an integer where it says how many there are of something, as `groups`.
+ATen decides which values are valid. If an integer counts something, such as `groups`, the sizes that depend on
+it change with it.
 """
 
 from __future__ import annotations
@@ -17,14 +18,14 @@ from verify.cases.arguments import Arguments
 from verify.cases.places import Site, choices, places, resized
 from verify.operators import adds_up
 
-_ELSEWHERE = frozenset({"device", "generator", "layout", "pin_memory", "non_blocking"})  # what no kernel sees
+_ELSEWHERE = frozenset({"device", "generator", "layout", "pin_memory", "non_blocking"})  # arguments that no kernel sees
 _INTEGERS = (0, 1, -1, 2, 3, 5, -2, 17)
 _FLOATS = (0.0, 1.0, -1.0, 1.5, 0.25, -0.75, 3.0)
-_EPSILONS = (0.0, 1e-3, 0.1, 1.0)  # what is added before a division or a root
+_EPSILONS = (0.0, 1e-3, 0.1, 1.0)  # values added before a division or a root
 _DTYPES = (
     torch.float64, torch.float16, torch.bfloat16, torch.int64, torch.float32, torch.bool, torch.uint8,
 )  # fmt: skip
-# What PyTorch takes for a word, or a number that stands for one, by the argument's name; its schemas do not say.
+# Words, or numbers that encode words, by argument name. PyTorch's schemas do not list them.
 _WORDS: dict[str, tuple[str | int | None, ...]] = {
     "approximate": ("none", "tanh"),
     "indexing": ("ij", "xy"),
@@ -36,18 +37,18 @@ _WORDS: dict[str, tuple[str | int | None, ...]] = {
     "rounding_mode": (None, "floor", "trunc"),
     "side": ("left", "right"),
 }
-_MOST_SCALED = 3  # sizes that go along with an integer
+_MOST_SCALED = 3  # sizes that change together with an integer
 
 
 def scalars(overload: str, arguments: Arguments, generator: torch.Generator) -> Iterator[tuple[str, Arguments]]:
-    """The call with one such argument changed, all that are tried of each in turn; then with two."""
+    """Yield the call with one such argument changed, taking turns between arguments, then with two changed."""
     types = {a.name: str(a.real_type) for a in resolve(overload)._schema.arguments}
     others = {
         name: _others(name, value, types.get(name, ""), arguments)
         for name, value in arguments.items()
         if name not in _ELSEWHERE
     }
-    if adds_up(overload):  # an infinite factor makes infinities of a sum, and NaN of its terms
+    if adds_up(overload):  # an infinite factor turns a sum into infinity, and its terms into NaN
         others = {name: [v for v in new if not _is_infinite(v)] for name, new in others.items()}
     tried = {name: [(f"{name} = {_shown(v)}", {name: v}) for v in new] for name, new in others.items()}
     tried = {name: _drawn(changes, generator) for name, changes in tried.items() if changes}
@@ -74,7 +75,7 @@ def _shown(value: Any) -> str:
 
 
 def _others(name: str, value: Any, kind: str, arguments: Arguments) -> list[Any]:
-    """Values to be tried in the place of this one. kind: the argument's type, as schemas call it."""
+    """Return values to try instead of this one. `kind` is the argument's type in the schema."""
     new: list[Any] = []
     if type(value) is bool:
         new = [not value]
@@ -91,7 +92,7 @@ def _others(name: str, value: Any, kind: str, arguments: Arguments) -> list[Any]
         new += [None] if "Optional" in kind else []
     elif type(value) is int or (value is None and "int" in kind.lower()):
         new = [*_dims(arguments)] if name.startswith("dim") else [*_INTEGERS, *_near(value or 0)]
-        if name.startswith("num_"):  # of what indices point to, which ATen does not check
+        if name.startswith("num_"):  # a count that indices refer to, which ATen does not check
             new = [n for n in new if n > (value or 0)]
         new += [0.5, -1.25, 2.0, math.inf, -math.inf] if "number" in kind or "Scalar" in kind else []
         new += [None] if "Optional" in kind else []
@@ -115,14 +116,14 @@ def _near(value: int) -> tuple[int, ...]:
 
 
 def _dims(arguments: Arguments) -> range:
-    """Every dimension of the first tensor, from either end."""
+    """Return every dimension of the first tensor, counted from either end."""
     tensor = next((v for v in arguments.values() if isinstance(v, torch.Tensor)), None)
     rank = max(tensor.dim(), 1) if tensor is not None else 1
     return range(-rank, rank)
 
 
 def _lists(name: str, value: list[Any], arguments: Arguments) -> list[list[int]]:
-    """Of dimensions: none, each, pairs, all. Of others: one item changed, and all alike."""
+    """Return lists to try: for dimensions, none, each, pairs and all; for others, one item changed, and all equal."""
     if any(type(v) is not int for v in value):
         return []
     if name.startswith("dim"):
@@ -135,7 +136,7 @@ def _lists(name: str, value: list[Any], arguments: Arguments) -> list[list[int]]
 
 
 def _along(name: str, value: int, arguments: Arguments, generator: torch.Generator) -> Iterator[tuple[str, Arguments]]:
-    """More of something, with the sizes that are counted in it: those that it divides grow as it does."""
+    """Yield the call with a larger or smaller count, and scale the sizes that the old count divides."""
     if value < 1:
         return
     sizes = [place for place, size in places(arguments).items() if size and size % value == 0]

@@ -1,5 +1,7 @@
-"""Other sizes of a call: each of its sizes through small, odd, block-crossing and large ones, apart from the others,
-and other numbers of dimensions."""
+"""Other sizes for a call: each size varied independently, and other numbers of dimensions.
+
+The new sizes are small, odd, large, or just around block boundaries.
+"""
 
 from __future__ import annotations
 
@@ -17,33 +19,40 @@ from verify.cases.places import Site, choices, places, resized
 from verify.cases.variants import like
 from verify.operators import elementwise, linear
 
-MAX_LINES = 300  # that a kernel may give a program each, some milliseconds in Triton's interpreter
-MANY_LINES = 1027  # once a call
-LARGE = (1 << 17) + 3  # elements of a call that works element by element
+MAX_LINES = 300  # limit if a kernel may use one program per line, each some milliseconds in Triton's interpreter
+MANY_LINES = 1027  # tried once per call
+LARGE = (1 << 17) + 3  # elements in an elementwise call
 MAX_RANK = 6
-_SHAPE = [2, 3, 2, 1, 3, 2]  # of MAX_RANK dimensions
+_SHAPE = [2, 3, 2, 1, 3, 2]  # for MAX_RANK dimensions
 _SIZES = (0, 1, 2, 7, 16, 17, 31, 64, 65, 131, 257)
-_CHANNELS_LAST = {4: torch.channels_last, 5: torch.channels_last_3d}  # by the number of dimensions
-_BLOCKS = (128, 1024)  # where the source names no block sizes
-_MOST_LARGE = 6  # sizes of more than 4,096 that are tried of each
-_TRIED = 64  # sets of places that may be one size
-_TOGETHER = 5  # places of one size
-_ALONG = 3  # sizes along a program's line are tried so many times as often as others
-_OTHERS = 2  # the most that two of the other sizes are where one is large; the rest are 1
+_CHANNELS_LAST = {4: torch.channels_last, 5: torch.channels_last_3d}  # by number of dimensions
+_BLOCKS = (128, 1024)  # used if the source contains no block sizes
+_MOST_LARGE = 6  # sizes above 4,096 that are tried for each dimension
+_TRIED = 64  # sets of sites that are tried as one size
+_TOGETHER = 5  # sites in one size
+_ALONG = 3  # sizes along a program's line are tried this many times as often as others
+_OTHERS = 2  # if one size is large, two other sizes are at most this; the rest are 1
 
-Size: TypeAlias = tuple[Site, ...]  # places that ATen wants to be alike
+Size: TypeAlias = tuple[Site, ...]  # sites that ATen requires to be equal
 
 
 def edges(numbers: Sequence[int]) -> list[int]:
-    """Sizes at and next to these numbers and the first multiples of them."""
-    found = {n * k + d for n in numbers for k in (1, 2, 3) for d in (-1, 0, 1)}
-    return sorted(n for n in found if n > 0)
+    """Return these numbers, their first multiples, and the numbers next to them."""
+    result = {n * k + d for n in numbers for k in (1, 2, 3) for d in (-1, 0, 1)}
+    return sorted(n for n in result if n > 0)
 
 
 def sizes(
     overload: str, arguments: Arguments, generator: torch.Generator, blocks: Sequence[int]
 ) -> Iterator[tuple[str, Arguments]]:
-    """Each size of the call in turn, at the edges of the source's numbers first; and other numbers of dimensions."""
+    """Yield the call with other sizes, trying the edges of the source's numbers first, and with other ranks.
+
+    Args:
+        overload: Full name of the overload.
+        arguments: The original call.
+        generator: Random generator for the order and for new contents.
+        blocks: Integers in the kernel's source that may be block sizes.
+    """
     known = _sizes_of(overload, arguments)
     each = []
     for size in _drawn(known, generator):
@@ -51,14 +60,14 @@ def sizes(
         each += [_of_one(overload, arguments, size, known, generator, blocks)] * often
     each += [_between(overload, arguments, generator, blocks)]
     flat = itertools.chain(_alike(arguments, generator), _flat(overload, arguments, generator, blocks))
-    for several in itertools.zip_longest(flat, _ranks(overload, arguments, generator), *each):
-        yield from filter(None, several)
+    for variants in itertools.zip_longest(flat, _ranks(overload, arguments, generator), *each):
+        yield from filter(None, variants)
 
 
 def _between(
     overload: str, arguments: Arguments, generator: torch.Generator, blocks: Sequence[int]
 ) -> Iterator[tuple[str, Arguments]]:
-    """Other sizes along a dimension that lies between others, where the call names one that does not."""
+    """Yield other sizes along an inner dimension, if the call names an outer one."""
     dim, rank = arguments.get("dim"), max((t.dim() for t in tensors(arguments)), default=0)
     if type(dim) is not int or rank < 3 or dim % rank not in (0, rank - 1):
         return
@@ -72,7 +81,7 @@ def _between(
 
 
 def _alike(arguments: Arguments, generator: torch.Generator) -> Iterator[tuple[str, Arguments]]:
-    """All sizes at once."""
+    """Yield the call with all sizes changed at once: empty, 1, 7 or odd."""
     dims = range(max((t.dim() for t in tensors(arguments)), default=0))
     nothing = [(f"nothing in dimension {dim}", _every(arguments, partial(_none_along, dim=dim))) for dim in dims]
     yield from nothing[:1]
@@ -91,7 +100,7 @@ def _none_along(t: torch.Tensor, dim: int) -> torch.Tensor:
 def _flat(
     overload: str, arguments: Arguments, generator: torch.Generator, blocks: Sequence[int]
 ) -> Iterator[tuple[str, Arguments]]:
-    """So many elements in one dimension, where a kernel may go through all of them as one."""
+    """Yield the call with all elements in one dimension, for kernels that treat tensors as flat."""
     if elementwise(overload) or len(tensors(arguments)) == 1:
         for count in _wanted(blocks or _BLOCKS, edges(blocks or _BLOCKS), generator):
             draw = partial(_drawn_like, generator=generator, shape=[count])
@@ -99,7 +108,7 @@ def _flat(
 
 
 def large(overload: str, arguments: Arguments, generator: torch.Generator) -> Iterator[tuple[str, Arguments]]:
-    """More elements than 16 bits count where the work grows as they do, else more lines than usual."""
+    """Yield more elements than 16 bits can count if the work is linear in them, else more lines than usual."""
     if linear(overload):
         yield f"{LARGE} elements", _every(arguments, lambda t: like(t, [LARGE], generator))
         return
@@ -115,17 +124,17 @@ def large(overload: str, arguments: Arguments, generator: torch.Generator) -> It
 
 
 def shrunk(arguments: Arguments) -> Arguments:
-    """The same with small sizes, which differ where they did."""
-    found = sorted({n for t in tensors(arguments) for n in t.shape if n > 1})
-    return _mapped(arguments, {n: i + 2 for i, n in enumerate(found)}.get, torch.Generator().manual_seed(0))
+    """Return the call with small sizes. Different sizes remain different."""
+    present = sorted({n for t in tensors(arguments) for n in t.shape if n > 1})
+    return _mapped(arguments, {n: i + 2 for i, n in enumerate(present)}.get, torch.Generator().manual_seed(0))
 
 
 def _sizes_of(overload: str, arguments: Arguments) -> list[Size]:
-    """The sizes of a call that ATen lets differ from each other, by where each stands."""
+    """Return the sizes that ATen allows to differ from each other, each as the tuple of its sites."""
     at, needed = places(arguments), needed_places(overload, arguments)
-    found: list[Size] = []
+    groups: list[Size] = []
     for place, size in at.items():
-        taken = {p for known in found for p in known}
+        taken = {p for known in groups for p in known}
         if place in taken or not size:
             continue
         others = [p for p, n in at.items() if n == size and p != place and p not in taken]
@@ -134,9 +143,9 @@ def _sizes_of(overload: str, arguments: Arguments) -> list[Size]:
         for chosen in itertools.islice(sets, _TRIED):
             changed = resized(arguments, [place, *chosen], new, torch.Generator().manual_seed(0))
             if idle(overload, changed, needed) == []:
-                found.append((place, *chosen))
+                groups.append((place, *chosen))
                 break
-    return found
+    return groups
 
 
 def _of_one(
@@ -147,12 +156,15 @@ def _of_one(
     generator: torch.Generator,
     blocks: Sequence[int],
 ) -> Iterator[tuple[str, Arguments]]:
-    """One size of the call changed. Where a program may be given each line, there are not many of these."""
+    """Yield the call with one size changed.
+
+    Outer sizes stay below MAX_LINES, because a kernel may use one program per line.
+    """
     line = elementwise(overload) or _is_line(size, arguments)
     at_edges = [n for n in edges(blocks or _BLOCKS) if line or n <= MAX_LINES]
     for new in _wanted(blocks, at_edges, generator):
         changed = _with(arguments, size, new, known, generator)
-        # Indices that point into nothing ATen may read before it checks them.
+        # ATen may read indices that point into an empty dimension before it checks them.
         checked = new or _without_indices(changed) or matters_as_much(overload, changed, arguments)
         if new != size[0].size(arguments) and (checked or _is_inner(size, changed)):
             yield f"{_named(size)} -> {new}", changed
@@ -163,7 +175,7 @@ def _without_indices(arguments: Arguments) -> bool:
 
 
 def _is_inner(size: Size, arguments: Arguments) -> bool:
-    """Whether it is the last dimension of floating tensors alone: lines of no elements, as many as there were."""
+    """Return True if the size is only the last dimension of floating tensors, so that lines become empty."""
     return all(
         p.of_tensor(arguments) and (t := _tensor(p, arguments)).is_floating_point() and 0 < p.dim == t.dim() - 1
         for p in size
@@ -171,7 +183,7 @@ def _is_inner(size: Size, arguments: Arguments) -> bool:
 
 
 def _wanted(numbers: Sequence[int], at_edges: Sequence[int], generator: torch.Generator) -> list[int]:
-    """The edges, those that are the numbers first and few of them large, and others, in an order that is drawn."""
+    """Return sizes in random order: the numbers and their edges first, then other sizes and few large ones."""
     small, big = [n for n in at_edges if n <= 4096], [n for n in at_edges if n > 4096]
     first = _drawn([n for n in small if n in numbers], generator)
     next_to = _drawn([n for n in small if n not in numbers], generator)
@@ -182,7 +194,10 @@ def _wanted(numbers: Sequence[int], at_edges: Sequence[int], generator: torch.Ge
 
 
 def _is_line(size: Size, arguments: Arguments) -> bool:
-    """Whether a program is likely to go along it: the dimensions that the call names, else the last ones."""
+    """Return True if a program probably iterates along the size.
+
+    These are the dimensions that the call names, else the last ones.
+    """
     dims = arguments.get("dim", arguments.get("dims"))
     dims = [dims] if type(dims) is int else dims if isinstance(dims, list | tuple) else []
     ranks = {p: _tensor(p, arguments).dim() for p in size if p.of_tensor(arguments)}
@@ -203,7 +218,7 @@ def _named(size: Size) -> str:
 
 
 def _with(arguments: Arguments, size: Size, new: int, known: Sequence[Size], generator: torch.Generator) -> Arguments:
-    """The call with one size changed, and the others small where it would be too large."""
+    """Return the call with one size changed, and the other sizes reduced if it would be too large."""
     changed = resized(arguments, size, new, generator)
     if max((t.numel() for t in tensors(changed)), default=0) <= MAX_OTHERS // 2:
         return changed
@@ -223,8 +238,11 @@ def _drawn(several: Sequence[Any], generator: torch.Generator) -> list[Any]:
 
 
 def _ranks(overload: str, arguments: Arguments, generator: torch.Generator) -> Iterator[tuple[str, Arguments]]:
-    """Every number of dimensions from 6 to 0; of operators that do not work element by element one more at a time, in
-    all tensors or in the first, in front or behind, and one fewer."""
+    """Yield the call with other numbers of dimensions.
+
+    Elementwise operators get every rank from 6 to 0. Other operators get one more dimension at a time, in all
+    tensors or in the first, at the front or the back, and one dimension less.
+    """
     first = next((name for name, value in arguments.items() if isinstance(value, torch.Tensor)), None)
     thin = _every(arguments, lambda t: like(t, [2, 1, 5], generator))
     equal = "two equal strides", _every(thin, _of_equal_strides, first)
@@ -241,26 +259,26 @@ def _ranks(overload: str, arguments: Arguments, generator: torch.Generator) -> I
     if len({t.shape for t in tensors(arguments) if t.dim()}) == 1:
         yield equal
     for names, where in itertools.product((None, first), (0, -1)):
-        found = arguments
-        told = f"a dimension more {'in front' if where == 0 else 'behind'} of {names or 'all tensors'}"
+        result = arguments
+        description = f"a dimension more {'in front' if where == 0 else 'behind'} of {names or 'all tensors'}"
         for more in range(1, MAX_RANK):
-            found = _every(found, partial(_repeated, where=where), names)
-            if max(t.dim() for t in tensors(found)) > MAX_RANK:
+            result = _every(result, partial(_repeated, where=where), names)
+            if max(t.dim() for t in tensors(result)) > MAX_RANK:
                 break
-            if names is None or matters_as_much(overload, found, arguments):
-                yield f"{told}, {more} times", found
-            if names is None and where == 0 and max(t.dim() for t in tensors(found)) in _CHANNELS_LAST:
-                yield f"{told}, {more} times, channels last", _every(found, _channels_last)
+            if names is None or matters_as_much(overload, result, arguments):
+                yield f"{description}, {more} times", result
+            if names is None and where == 0 and max(t.dim() for t in tensors(result)) in _CHANNELS_LAST:
+                yield f"{description}, {more} times, channels last", _every(result, _channels_last)
     yield "a dimension less", _every(arguments, lambda t: t.select(0, 0) if t.dim() and t.shape[0] else t)
 
 
 def _of_equal_strides(t: torch.Tensor) -> torch.Tensor:
-    """[2, 1, 5] with strides (1, 2, 2), which is not contiguous."""
+    """Return a [2, 1, 5] tensor with strides (1, 2, 2), which is not contiguous."""
     return _permuted(_permuted(t, 2, 1, 0).contiguous(), 2, 1, 0)
 
 
 def _permuted(t: torch.Tensor, *order: int) -> torch.Tensor:
-    """One of no elements, which is never drawn anew, may have other dimensions: it stays."""
+    """Permute the dimensions. An empty tensor, which is never redrawn, may have another rank and stays unchanged."""
     return t.permute(order) if t.dim() == len(order) else t
 
 
@@ -273,7 +291,7 @@ def _drawn_like(t: torch.Tensor, shape: list[int], generator: torch.Generator) -
 
 
 def _repeated(t: torch.Tensor, where: int) -> torch.Tensor:
-    """Twice along a new dimension, the second time in another order of elements."""
+    """Stack the tensor along a new dimension with a copy whose elements are in another order."""
     other = t.reshape(-1).flip(0).reshape(t.shape) if t.is_floating_point() else t
     return torch.stack([t, other], dim=where)
 
@@ -282,7 +300,7 @@ def _repeated(t: torch.Tensor, where: int) -> torch.Tensor:
 
 
 def _every(arguments: Arguments, change: Callable[[torch.Tensor], torch.Tensor], name: str | None = None) -> Arguments:
-    """Every tensor that has dimensions changed, in lists too, or the one of this name."""
+    """Change every strided tensor with dimensions, including those in lists, or only the argument called `name`."""
 
     def changed(value: Any) -> Any:
         if isinstance(value, torch.Tensor) and value.layout is torch.strided:
@@ -295,9 +313,10 @@ def _every(arguments: Arguments, change: Callable[[torch.Tensor], torch.Tensor],
 
 
 def _mapped(arguments: Arguments, size: Callable[[int, int], int], generator: torch.Generator) -> Arguments:
-    """All sizes mapped, in tensors and in lists of sizes; sums of sizes (as in split) are ATen's to refuse.
+    """Return the call with all sizes mapped, in tensors and in lists of sizes.
 
-    size: a new size, from the old one twice, as a dictionary's `get` gives it.
+    Sums over sizes, as in split, may become inconsistent; ATen then refuses the call. `size` is called with the
+    old size twice, like a dictionary's `get`, and returns the new size.
     """
 
     def changed(value: Any) -> Any:
