@@ -1,6 +1,7 @@
-"""Calls that ATen answers though they make no sense: it reads what lies in memory, or says what others do not.
+"""Detection of invalid calls that ATen answers anyway.
 
-Of a subgraph each step is such a call.
+In such a call ATen reads unrelated memory, or returns a result that other implementations do not. A subgraph is
+sound if each of its steps is. Used by verify/cases/trial.py.
 """
 
 from __future__ import annotations
@@ -19,21 +20,26 @@ from verify.cases.arguments import Arguments, tensors
 from verify.cases.preconditions import broken
 from verify.operators import elementwise, group
 
-ERRORS = (RuntimeError, TypeError, ValueError, IndexError, NotImplementedError)  # of ATen's
+# Exceptions that ATen raises for invalid calls.
+ERRORS = (RuntimeError, TypeError, ValueError, IndexError, NotImplementedError)
 _CONVOLUTIONS = tagged("convolutions")
-_EPS = 1e-5  # of a forward call, which is not handed to the backward one
-_SIZES = ("input_sizes", "input_size", "self_sizes")  # of what a forward call took, for its backward call
-_WITH_INDICES = 2  # results of a forward call that leaves indices: the largest elements, and where they are
+_EPS = 1e-5  # epsilon of a forward call, which the backward call does not receive
+# Arguments that hold the input sizes for a forward call, passed to its backward call.
+_SIZES = ("input_sizes", "input_size", "self_sizes")
+_WITH_INDICES = 2  # results of a forward call that returns indices: the largest elements, and their positions
 _FLASH = tagged("flash_attention")
 _INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 
 
 class _NotSound(Exception):
-    """A step of a subgraph."""
+    """A step in a subgraph is not sound."""
 
 
 def is_sound(overload: str, arguments: Arguments) -> bool:
-    """Whether the arguments, which may be written, fit together as far as ATen does not see to it itself."""
+    """Return True if the arguments fit together in every respect that ATen does not check itself.
+
+    The arguments may be overwritten.
+    """
     subgraph = subgraph_of(overload)
     if subgraph is None:
         return not any(fault(overload, arguments) for fault in _FAULTS)
@@ -50,9 +56,10 @@ def is_sound(overload: str, arguments: Arguments) -> bool:
 
 
 def _follows_nothing(overload: str, arguments: Arguments) -> bool:
-    """Whether no call of its forward operator can come before a backward call, where the arguments tell: that has to
-    answer, and the gradient has to be of its result's shape, unless both are pointwise and may broadcast. Indices
-    that the backward call takes are the forward's second result.
+    """Return True if no forward call can precede this backward call, as far as the arguments show it.
+
+    The forward operator has to answer, and the gradient needs the result's shape, unless both operators are
+    pointwise and may broadcast. Indices that the backward call takes are the forward call's second result.
     """
     gradient = next((v for name, v in arguments.items() if name.startswith("grad")), None)
     result = next((arguments[name] for name in ("output", "result") if name in arguments), None)
@@ -79,9 +86,9 @@ def _follows_nothing(overload: str, arguments: Arguments) -> bool:
 
 
 def _leaves_windows(pooling: Any, arguments: Arguments, indices: torch.Tensor) -> bool:
-    """Return True if an index of a maximum lies outside its window.
+    """Return True if an index from max pooling lies outside its window.
 
-    The pooling itself gives the bounds of each window: it is called on the coordinates of its input.
+    The pooling itself gives the bounds for each window: it is called on the coordinates of its input.
     """
     rank = next(a.N for a in pooling.default._schema.arguments if a.N)
     shape = arguments["self"].shape
@@ -99,7 +106,7 @@ def _leaves_windows(pooling: Any, arguments: Arguments, indices: torch.Tensor) -
 
 
 def _known_otherwise(wanted: Iterable[Any], arguments: Arguments, gradient: Any) -> Arguments:
-    """Return arguments of a forward call that its backward call names otherwise, or of which it has only the sizes."""
+    """Return forward arguments that the backward call names differently, or whose sizes alone it receives."""
     sizes = next((arguments[name] for name in _SIZES if name in arguments), None)
     known: Arguments = {}
     for name, most in ((a.name, a.N) for a in wanted if isinstance(gradient, torch.Tensor)):
@@ -113,8 +120,11 @@ def _known_otherwise(wanted: Iterable[Any], arguments: Arguments, gradient: Any)
 
 
 def _is_cast_to_integers(overload: str, arguments: Arguments) -> bool:
-    """Whether numbers that are not finite are to become integers, of which each processor makes others; or numbers on
-    their way to something else, such as a sum, of which nobody says whether each is cut or the whole."""
+    """Return True if the call casts floating numbers to integers with a platform-dependent result.
+
+    Numbers that are not finite become different integers on each processor. In accumulating operators, such as
+    a sum, it is unspecified if each term is truncated or only the total.
+    """
     to = arguments.get("dtype", arguments["self"].dtype if "src" in arguments else None)
     if isinstance(arguments.get("out"), torch.Tensor):
         to = to or arguments["out"].dtype
@@ -125,19 +135,22 @@ def _is_cast_to_integers(overload: str, arguments: Arguments) -> bool:
 
 
 def _lacks_dimension(overload: str, arguments: Arguments) -> bool:
-    """Whether a transform names a dimension that its tensor has not: ATen takes the size that lies in memory there."""
+    """Return True if a transform names a dimension that its tensor lacks.
+
+    ATen then reads the size from unrelated memory.
+    """
     if not overload.startswith("aten::_fft_"):
         return False
     return any(not -arguments["self"].dim() <= d < arguments["self"].dim() for d in arguments["dim"])
 
 
 def _writes_twice(overload: str, arguments: Arguments) -> bool:
-    """Whether elements that are written lie at one place, and nobody says which of them stays there."""
+    """Return True if several written elements share one address, because it is unspecified which value remains."""
     if base_name(resolve(overload)) != "as_strided_scatter":
         return False
     size, stride = arguments["size"], arguments["stride"]
     if len(size) != len(stride) or math.prod(size) > arguments["src"].numel():
-        return False  # refused
+        return False  # ATen refuses the call
     places = torch.zeros(1, dtype=torch.int64)
     for n, step in zip(size, stride, strict=True):
         places = (places[:, None] + torch.arange(n) * step).reshape(-1)
@@ -145,14 +158,16 @@ def _writes_twice(overload: str, arguments: Arguments) -> bool:
 
 
 def _lacks_segments(overload: str, arguments: Arguments) -> bool:
-    """Whether segments lie beyond their data, or what is said of them is of other rows or results: ATen takes what lies
-    in memory there."""
+    """Return True if segments extend beyond their data, or if their description has other rows or results.
+
+    ATen then reads unrelated memory.
+    """
     if base_name(resolve(overload)).removeprefix("_").removesuffix("_backward") != "segment_reduce":
         return False
     data, axis, offsets = arguments["data"], arguments["axis"], arguments.get("offsets")
     given = arguments.get("lengths") if offsets is None else offsets
     if given is None or given.dim() == 0 or not -data.dim() <= axis < data.dim():
-        return False  # refused
+        return False  # ATen refuses the call
     axis %= data.dim()
     shape = (*data.shape[:axis], given.shape[-1] - (offsets is not None), *data.shape[axis + 1 :])
     ends = given if offsets is not None else given.cumsum(-1)
@@ -162,8 +177,10 @@ def _lacks_segments(overload: str, arguments: Arguments) -> bool:
 
 
 def _has_foreign_pivots(overload: str, arguments: Arguments) -> bool:
-    """Whether pivots are not those of the matrices before them: documented are [*, min(m, n)] for [*, m, n], while
-    `lu_unpack` takes those of another batch as they lie (https://docs.pytorch.org/docs/stable/generated/torch.lu.html).
+    """Return True if pivots do not belong to the matrices before them.
+
+    Documented are pivots with shape [*, min(m, n)] for matrices [*, m, n], but `lu_unpack` accepts another
+    batch and reads its memory in order (https://docs.pytorch.org/docs/stable/generated/torch.lu.html).
     """
     named = [(name, value) for name, value in arguments.items() if isinstance(value, torch.Tensor)]
     for (_, matrices), (name, pivots) in itertools.pairwise(named):
@@ -173,15 +190,18 @@ def _has_foreign_pivots(overload: str, arguments: Arguments) -> bool:
 
 
 def _has_infinite_scores(overload: str, arguments: Arguments) -> bool:
-    """Whether a query or a key of flash attention is infinite: kernels take scores' difference to the largest, and look
-    for none but masks that leave nothing to take it to."""
+    """Return True if a flash-attention query or key is infinite.
+
+    Kernels subtract the largest score from each score. They handle an infinite maximum only if a mask leaves no
+    finite score.
+    """
     if overload not in _FLASH:
         return False
     return any(bool(arguments[name].isinf().any()) for name in ("query", "key"))
 
 
 def _has_foreign_labels(overload: str, arguments: Arguments) -> bool:
-    """Whether labels of a sequence are none of those that there are probabilities of: ATen takes another sequence's."""
+    """Return True if a label lies outside the classes with probabilities: ATen then reads another sequence's."""
     if base_name(resolve(overload)).removesuffix("_backward") != "_ctc_loss" or arguments["log_probs"].dim() != 3:
         return False
     targets = arguments["targets"]
@@ -189,8 +209,10 @@ def _has_foreign_labels(overload: str, arguments: Arguments) -> bool:
 
 
 def _points_at_nothing(overload: str, arguments: Arguments) -> bool:
-    """Whether there are indices into a dimension without elements: where nothing else is to be done ATen returns before
-    it looks at them, as `index_add` does."""
+    """Return True if indices refer to a dimension without elements.
+
+    If there is no other work, ATen returns before it checks them, as in `index_add`.
+    """
     index, dim, to = arguments.get("index"), arguments.get("dim"), arguments.get("self")
     if not isinstance(index, torch.Tensor) or index.dtype not in _INTEGERS or not isinstance(to, torch.Tensor):
         return False
@@ -200,8 +222,10 @@ def _points_at_nothing(overload: str, arguments: Arguments) -> bool:
 
 
 def _has_no_channels(overload: str, arguments: Arguments) -> bool:
-    """Whether a convolution has output channels of no input channels: documented are as many as the weight has, while
-    ATen returns none."""
+    """Return True if a convolution has output channels but no input channels.
+
+    The documentation promises as many output channels as the weight has, but ATen returns none.
+    """
     if base_name(resolve(overload)) not in _CONVOLUTIONS or arguments.get("transposed"):
         return False
     x, weight = arguments["input" if "input" in arguments else "self"], arguments["weight"]

@@ -1,4 +1,4 @@
-"""Other layouts, numbers and values of a call's arguments, of the same sizes; see `verify.cases.extended`."""
+"""Other layouts, numbers and values for a call's arguments, with unchanged sizes; see `verify.cases.extended`."""
 
 from __future__ import annotations
 
@@ -21,8 +21,12 @@ Regime = Callable[[torch.Tensor, torch.Generator], torch.Tensor | None]
 
 
 def layouts(overload: str, arguments: Arguments) -> Iterator[tuple[str, Arguments]]:
-    """Index tensors one smaller; those of one dimension, each alone, with gaps and with one element for all; each
-    layout for all tensors at once; the transposed one for each tensor alone; and the bits that the operator sees."""
+    """Yield the call with other memory layouts.
+
+    These are: index tensors with one element less; each vector with gaps and expanded; each layout for all
+    tensors at once; a transposed layout for each tensor; and the conjugate and negative bits that the operator
+    handles.
+    """
     for name, value in arguments.items():
         if isinstance(value, torch.Tensor) and value.dtype in (torch.int32, torch.int64):
             for dim in [d for d in range(value.dim()) if value.shape[d] > 1]:
@@ -46,7 +50,7 @@ def layouts(overload: str, arguments: Arguments) -> Iterator[tuple[str, Argument
 
 
 def of_vectors(arguments: Arguments) -> Iterator[tuple[str, Arguments]]:
-    """Each tensor of one dimension beside others, as a bias, alone with gaps, and expanded."""
+    """Yield the call with each vector, such as a bias, strided or expanded, if there are other tensors."""
     several = len(tensors(arguments)) > 1
     for name, value in arguments.items() if several else ():
         if isinstance(value, torch.Tensor) and value.layout is torch.strided and value.dim() == 1:
@@ -56,14 +60,16 @@ def of_vectors(arguments: Arguments) -> Iterator[tuple[str, Arguments]]:
 
 
 def _of_bits(overload: str, arguments: Arguments) -> Iterator[tuple[str, Arguments]]:
-    """Tensors whose memory holds the conjugates or negatives of their values, each alone and all at once, where the
-    dispatcher leaves it to the operator to know that."""
+    """Yield the call with tensors that store the conjugates or negatives of their values.
+
+    Each tensor is changed alone, and then all at once, if the dispatcher leaves these bits to the operator.
+    """
     if is_subgraph(overload):
         return
     changes = {"conj": ("conjugated", _conjugated), "neg": ("negated", _negated)}
     for how, change in (changes[bit] for bit in sorted(seen_bits(resolve(overload)) & changes.keys())):
-        given = {name: change(v) for name, v in arguments.items() if isinstance(v, torch.Tensor)}
-        changed = {name: v for name, v in given.items() if v is not None}
+        views = {name: change(v) for name, v in arguments.items() if isinstance(v, torch.Tensor)}
+        changed = {name: v for name, v in views.items() if v is not None}
         for name in changed if len(changed) > 1 else ():
             yield f"{how} {name}", {**arguments, name: changed[name]}
         if changed:
@@ -92,8 +98,8 @@ def _each(arguments: Arguments, change: Callable[[torch.Tensor], torch.Tensor | 
             return type(value)(changed(v) for v in value)
         return value
 
-    found = {name: changed(value) for name, value in arguments.items()}
-    return found if seen else None
+    result = {name: changed(value) for name, value in arguments.items()}
+    return result if seen else None
 
 
 def _transposed(t: torch.Tensor) -> torch.Tensor | None:
@@ -101,7 +107,7 @@ def _transposed(t: torch.Tensor) -> torch.Tensor | None:
 
 
 def _strided(t: torch.Tensor) -> torch.Tensor | None:
-    """Every second element of the last dimension of a larger tensor."""
+    """Return a tensor that takes every second element along the last dimension of a larger tensor."""
     if not t.dim() or not t.numel():
         return None
     wide = torch.repeat_interleave(t, 2, dim=-1)
@@ -109,7 +115,7 @@ def _strided(t: torch.Tensor) -> torch.Tensor | None:
 
 
 def _offset(t: torch.Tensor) -> torch.Tensor | None:
-    """The same after three elements of something else."""
+    """Return the same values at an offset of three elements into their storage."""
     if not t.numel():
         return None
     whole = torch.cat([t.new_zeros(3), t.reshape(-1)])
@@ -117,7 +123,7 @@ def _offset(t: torch.Tensor) -> torch.Tensor | None:
 
 
 def _expanded(t: torch.Tensor, dim: int = 0) -> torch.Tensor | None:
-    """The first index of a dimension, repeated with stride 0."""
+    """Return the first index along a dimension, expanded with stride 0."""
     return t.narrow(dim, 0, 1).expand(t.shape) if t.dim() > dim and t.shape[dim] > 1 else None
 
 
@@ -137,7 +143,7 @@ _LAYOUTS: dict[str, Callable[[torch.Tensor], torch.Tensor | None]] = {
 
 
 def special_numbers(overload: str, arguments: Arguments) -> Iterator[tuple[str, Arguments]]:
-    """Numbers that change what tensors mean: a factor 0, beside a tensor of NaN or with some infinities."""
+    """Yield factors that change the meaning of tensors: 0 beside a tensor with NaN or with some infinities."""
     for factor in _factors(overload, arguments) if takes_infinities(overload) else ():
         for name, value in arguments.items():
             if isinstance(value, torch.Tensor) and value.is_floating_point() and value.dtype.itemsize > 1:
@@ -147,7 +153,7 @@ def special_numbers(overload: str, arguments: Arguments) -> Iterator[tuple[str, 
 
 
 def _factors(overload: str, arguments: Arguments) -> list[str]:
-    """Arguments that are numbers of any kind, as `alpha`."""
+    """Return the arguments with the schema type Number, such as `alpha`."""
     if is_subgraph(overload):
         return []
     numbers = [a.name for a in resolve(overload)._schema.arguments if isinstance(a.real_type, torch.NumberType)]
@@ -158,8 +164,10 @@ def _factors(overload: str, arguments: Arguments) -> list[str]:
 
 
 def values(overload: str, arguments: Arguments, generator: torch.Generator) -> Iterator[tuple[str, Arguments]]:
-    """Other contents of all floating tensors, of complex ones, and of each tensor of integers alone; ATen says which
-    are defined."""
+    """Yield the call with other contents in all floating tensors, in complex ones, and in each integer tensor.
+
+    ATen decides which contents are valid.
+    """
     regimes = {**(_SPECIAL if takes_infinities(overload) else {}), **_REGIMES}
     regimes |= _OF_ELEMENTS if elementwise(overload) else {}
     for how, change in regimes.items():
@@ -185,7 +193,7 @@ def _on_floats(change: Regime, generator: torch.Generator) -> Callable[[torch.Te
 
 
 def _on_parts(change: Regime, generator: torch.Generator) -> Callable[[torch.Tensor], torch.Tensor | None]:
-    """The regime for complex tensors, as pairs of their parts [..., 2]."""
+    """Return the regime for complex tensors, applied to pairs [..., 2] with their real and imaginary parts."""
 
     def changed(t: torch.Tensor) -> torch.Tensor | None:
         if not t.is_complex() or not t.numel():
@@ -197,15 +205,17 @@ def _on_parts(change: Regime, generator: torch.Generator) -> Callable[[torch.Ten
 
 
 def _some_zeros(parts: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
-    """Both parts of some complex numbers 0."""
+    """Set both parts of some complex numbers to 0."""
     is_zero = torch.rand(parts.shape[:-1], generator=generator) < 0.25
     is_zero.view(-1)[:1] = True
     return parts.masked_fill(is_zero.unsqueeze(-1), 0.0)
 
 
 def _sprinkled(*values: float, share: float) -> Regime:
-    """So large a share of the elements, one at least, replaced: each value at places of its own in each tensor, so that
-    all pairs of values meet."""
+    """Return a regime that replaces a share of the elements, at least one, by the given values.
+
+    Each tensor uses its own positions, so that all pairs of values occur in combination.
+    """
 
     def changed(t: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
         new = t.clone(memory_format=torch.contiguous_format).reshape(-1)
@@ -217,7 +227,7 @@ def _sprinkled(*values: float, share: float) -> Regime:
 
 
 def _whole_range(t: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
-    """Integers of all bits, the smallest and the largest among them."""
+    """Return random integers over the whole range, including the smallest and the largest."""
     info = torch.iinfo(t.dtype)
     drawn = torch.randint(-(2**63), 2**63 - 1, t.shape, generator=generator).to(t.dtype).reshape(-1)
     ends = torch.tensor([info.max, info.min, 0, 1, -1 if info.min else 1], dtype=t.dtype)[: drawn.numel()]
@@ -231,25 +241,28 @@ def _extreme(t: torch.Tensor) -> torch.Tensor:
 
 
 def _huge(t: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
-    """Of every magnitude up to the largest number of the dtype."""
+    """Return numbers with random magnitudes up to the largest number in the dtype."""
     exponents = torch.rand(t.shape, generator=generator, dtype=torch.float64) * math.log2(torch.finfo(t.dtype).max)
     return (t.sign() * torch.exp2(exponents)).to(t.dtype)
 
 
 def _wide(t: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
-    """Of magnitudes from a millionth to a million, as far as the dtype has them: past what functions reduce."""
+    """Return magnitudes from a millionth to a million, within the dtype's range.
+
+    They exceed the range in which functions need no argument reduction.
+    """
     exponents = torch.rand(t.shape, generator=generator, dtype=torch.float64) * 40 - 20
     return (t.sign() * torch.exp2(exponents)).to(t.dtype)
 
 
 def _halves(t: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
-    """Few different values, multiples of 1/2: ties, zeros, halves to be rounded, whole quotients."""
+    """Return few different values, multiples of 1/2: ties, zeros, halves to round, and integer quotients."""
     low = 0 if float(t.min()) >= 0 else -5
     return (torch.randint(low, 6, t.shape, generator=generator) / 2).to(t.dtype)
 
 
 def spread(t: torch.Tensor) -> float:
-    """Standard deviation of the finite elements, 1 where that is 0."""
+    """Return the standard deviation of the finite elements, or 1 if it is 0."""
     finite = t.double()[t.isfinite()]
     return float(finite.std(correction=0)) or 1.0 if finite.numel() else 1.0
 
@@ -275,7 +288,7 @@ _REGIMES: dict[str, Regime] = {
 _SPECIAL: dict[str, Regime] = {
     "NaN and infinities": _sprinkled(math.nan, math.inf, -math.inf, -0.0, 0.0, share=0.5),
     "some infinities": _sprinkled(math.inf, -math.inf, share=1 / 16),
-    "minus infinities": _sprinkled(-math.inf, share=0.3),  # as masks leave them
+    "minus infinities": _sprinkled(-math.inf, share=0.3),  # as masks produce them
     "zeros of both signs": _sprinkled(-0.0, 0.0, share=0.5),
 }
 _OF_PARTS: dict[str, Regime] = {
@@ -283,7 +296,8 @@ _OF_PARTS: dict[str, Regime] = {
     "zeros of both signs in complex parts": _sprinkled(-0.0, 0.0, share=0.5),
 }
 _INFINITE_PARTS: dict[str, Regime] = {"infinite complex parts": _sprinkled(math.inf, -math.inf, share=1 / 16)}
-_OF_ELEMENTS: dict[str, Regime] = {"huge": _huge, "of all magnitudes": _wide}  # sums of these depend on their order
+# Sums over these depend on the order of addition.
+_OF_ELEMENTS: dict[str, Regime] = {"huge": _huge, "of all magnitudes": _wide}
 _INTEGERS = frozenset({torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64})
 
 
@@ -291,8 +305,10 @@ _INTEGERS = frozenset({torch.uint8, torch.int8, torch.int16, torch.int32, torch.
 
 
 def like(t: torch.Tensor, shape: list[int], generator: torch.Generator) -> torch.Tensor:
-    """Contents of another shape: floats drawn alike, all else picked from what is there. As many dimensions as before
-    keep their order in memory."""
+    """Return contents for another shape: floats with a similar distribution, all else picked from existing elements.
+
+    If the rank stays the same, the dimensions keep their order in memory.
+    """
     if t.is_sparse or t.dim() != len(shape) or t.is_contiguous():
         return _alike(t, shape, generator)
     order = sorted(range(t.dim()), key=t.stride, reverse=True)
@@ -318,9 +334,9 @@ def _alike(t: torch.Tensor, shape: list[int], generator: torch.Generator) -> tor
         if finite.numel() and float(finite.min()) >= 0:  # probabilities, variances, weights
             drawn = drawn.abs().clamp(max=float(finite.max())) if float(finite.max()) <= 1 else drawn.abs()
         return drawn.to(t.dtype)
-    where = torch.randint(flat.numel(), shape, generator=generator)
-    picked = flat[where]
+    indices = torch.randint(flat.numel(), shape, generator=generator)
+    picked = flat[indices]
     if t.dim() == len(shape) == 1 and t.dtype in _INTEGERS and bool((flat[1:] >= flat[:-1]).all()):
         picked = picked.sort().values
-        picked[:1] = flat[:1]  # offsets begin where they began
+        picked[:1] = flat[:1]  # offsets keep their first value
     return picked
