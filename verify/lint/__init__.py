@@ -1,7 +1,7 @@
-"""Static lint of one kernel file: what the dialect allows, and what to write instead of all else.
+"""Static lint for a kernel file: report constructs outside the dialect, and suggest replacements.
 
-Lint teaches; it does not protect. It reads a syntax tree against allow-lists of full dotted names and reports every
-violation at once, each with what to write instead. The dispatch guard and the sandbox enforce.
+Lint teaches; it does not protect. It compares a syntax tree with allow-lists of full dotted names, and reports
+all violations at once, each with a suggested replacement. The dispatch guard and the sandbox enforce the rules.
 """
 
 from __future__ import annotations
@@ -35,15 +35,21 @@ __all__ = [
 _COOKIE = re.compile(r"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
 _FENCE = re.compile(r"^(`{3,})[ \t]*([\w+-]*)$")
 _BLOCK = (ast.For, ast.While, ast.With, ast.Try, ast.AsyncFor, ast.AsyncWith)
-_BLOCKS = 20  # Python's own limit on blocks inside each other
-_BITS = 256  # of an integer
+_BLOCKS = 20  # Python's own limit on nested blocks
+_BITS = 256  # largest allowed integer literal
 _ONE_BLOCK = "answer with exactly one block that begins with ```python and ends with ```, holding the whole file"
 
 
 def lint(source: str, profile: Profile, overload: str | None = None) -> list[Violation]:
-    """Every violation in the source of a kernel file, in order of lines; none if it is clean.
+    """Return all violations in a kernel file's source, ordered by line; empty if it is clean.
 
-    overload: the operator asked for, such as `aten::gelu`, which the file has to name; None to leave that open.
+    Args:
+        source: Text of the kernel file, before blocks are linked in.
+        profile: The dialect.
+        overload: Requested operator, such as `aten::gelu`, that OVERLOADS must contain; None accepts any.
+
+    Returns:
+        The violations. Line 0 stands for the whole file.
     """
     findings = Findings()
     if _is_too_long(source, profile, findings):
@@ -63,13 +69,13 @@ def lint(source: str, profile: Profile, overload: str | None = None) -> list[Vio
             check_host(tree, names, profile, findings)
             check_device(names, profile, findings)
     except (TooMuchWork, RecursionError, OverflowError, MemoryError):
-        what = "more than can be analysed: too long, too deeply nested, or wrong in too many places"
-        findings.found.add(Violation(0, "depth", what, "write fewer and plainer statements and helpers"))
+        problem = "more than can be analysed: too long, too deeply nested, or wrong in too many places"
+        findings.found.add(Violation(0, "depth", problem, "write fewer and plainer statements and helpers"))
     return [_placed(violation, source) for violation in findings.sorted()]
 
 
 def lint_kernels(source: str, profile: Profile) -> list[Violation]:
-    """What is wrong in the kernels of a linked text, whatever stands around them."""
+    """Return the violations in a linked text's kernels, ignoring the code around them."""
     findings = Findings()
     try:
         tree = None if _is_too_long(source, profile, findings) else _parse(source, profile, findings)
@@ -81,17 +87,20 @@ def lint_kernels(source: str, profile: Profile) -> list[Violation]:
 
 
 def _placed(violation: Violation, linked: str) -> Violation:
-    """What is wrong in a block that was linked in is told with its place there."""
+    """Move a violation inside a linked block to the block's own line number."""
     block, line = written(linked, violation.line)
     if not block:
         return violation
-    own = "give your own another name: a block that you import uses this one"
-    instead = own if violation.rule == "shadowing" else violation.instead
+    hint = "give your own another name: a block that you import uses this one"
+    instead = hint if violation.rule == "shadowing" else violation.instead
     return replace(violation, line=0, what=f"{violation.what} (line {line} of {block})", instead=instead)
 
 
 def lint_answer(answer: str, profile: Profile, overload: str | None = None) -> tuple[str | None, list[Violation]]:
-    """The kernel file in an LLM's answer, and what is wrong with the answer or the file. None: there is no file."""
+    """Return the kernel file in an LLM's answer, and the violations in the answer or the file.
+
+    The file is None if the answer does not contain exactly one.
+    """
     source, violation = take_source(answer, profile)
     if violation is not None or source is None:
         return source, [violation] if violation else []
@@ -99,7 +108,7 @@ def lint_answer(answer: str, profile: Profile, overload: str | None = None) -> t
 
 
 def lint_text(text: str, profile: Profile, overload: str | None = None) -> list[Violation]:
-    """What is wrong with a text that is either a file or an LLM's answer."""
+    """Return the violations in a text that is either a file or an LLM's answer."""
     source, violation = source_in(text, profile)
     if violation is not None or source is None:
         return [violation] if violation else []
@@ -107,32 +116,32 @@ def lint_text(text: str, profile: Profile, overload: str | None = None) -> list[
 
 
 def source_in(text: str, profile: Profile) -> tuple[str | None, Violation | None]:
-    """The file in a text that is one, or that is an LLM's answer: prose with one ```python block."""
+    """Return the file in a text that is a file itself, or an LLM's answer with one ```python block."""
     if any(map(_fence, text.replace("\r\n", "\n").split("\n"))) and _parse(text, profile, Findings()) is None:
         return take_source(text, profile)
     return text, None
 
 
 def take_source(answer: str, profile: Profile) -> tuple[str | None, Violation | None]:
-    """The one fenced python block of an answer, or the violation of the format that keeps it from being taken."""
+    """Return the only fenced python block in an answer, or the format violation that prevents it."""
     if len(answer) > 4 * profile.limits["bytes"]:
-        what = f"an answer of {len(answer)} characters"
-        return None, Violation(0, "answer-format", what, "answer with one kernel file and at most a few sentences")
+        problem = f"an answer of {len(answer)} characters"
+        return None, Violation(0, "answer-format", problem, "answer with one kernel file and at most a few sentences")
     blocks, unclosed = _blocks(answer)
     python = [text for language, text in blocks if language in ("python", "py")]
     if len(python) == 1 and not unclosed:
         return python[0], None
     if unclosed:
-        what = "the last ``` block is not closed (the answer was cut off, or the closing fence is missing)"
+        problem = "the last ``` block is not closed (the answer was cut off, or the closing fence is missing)"
     elif python:
-        what = f"{len(python)} python blocks"
+        problem = f"{len(python)} python blocks"
     else:
-        what = "no ```python block" if answer.strip() else "the answer is empty"
-    return None, Violation(0, "answer-format", what, _ONE_BLOCK)
+        problem = "no ```python block" if answer.strip() else "the answer is empty"
+    return None, Violation(0, "answer-format", problem, _ONE_BLOCK)
 
 
 def render(violations: list[Violation]) -> str:
-    """One line each."""
+    """Format violations as text, one per line."""
     return "\n".join(map(str, violations))
 
 
@@ -156,16 +165,19 @@ def _blocks(answer: str) -> tuple[list[tuple[str, str]], bool]:
 
 
 def _is_too_long(source: str, profile: Profile, findings: Findings) -> bool:
-    """Return True if what somebody wrote, without the blocks that are linked in, exceeds the profile's limit."""
+    """Report a text that exceeds the profile's limit in bytes, and return True. Linked blocks do not count."""
     too_long = len(source.encode("utf-8", "surrogatepass")) > profile.limits["bytes"]
     if too_long:
-        what = f"over {profile.limits['bytes']} bytes"
-        findings.add("size", 0, what, "write one operator's kernels and nothing else")
+        problem = f"over {profile.limits['bytes']} bytes"
+        findings.add("size", 0, problem, "write one operator's kernels and nothing else")
     return too_long
 
 
 def _parse(source: str, profile: Profile, findings: Findings) -> ast.Module | None:
-    """Return the syntax tree, or None if the text is not plain UTF-8, not Python, or nested too deeply to be read."""
+    """Parse the source, or report why it cannot be parsed.
+
+    The text may not be plain UTF-8 or valid Python, or it may be nested too deeply.
+    """
     for number, line in enumerate(source.split("\n")[:2], 1):
         cookie = _COOKIE.match(line)
         if cookie and cookie[1].lower().replace("_", "-") not in ("utf-8", "utf8"):
@@ -190,17 +202,17 @@ def _parse(source: str, profile: Profile, findings: Findings) -> ast.Module | No
 
 
 def _readable(tree: ast.Module, profile: Profile, findings: Findings) -> bool:
-    """Whether the tree is flat enough to be followed, and its numbers small enough to be shown."""
+    """Return True if the tree is flat enough to analyze, and its numbers are small enough to print."""
     deep = _deepest_over(tree, profile.limits["depth"])
     if deep:
         findings.add("depth", deep, "nested too deeply", "break the expression into several lines")
         return False
     nodes = syntax.walk(tree)
-    several = sum(isinstance(n, _BLOCK) for n in nodes) > _BLOCKS
-    deep = _deepest_over(tree, _BLOCKS, _BLOCK) if several else 0
+    has_many_blocks = sum(isinstance(n, _BLOCK) for n in nodes) > _BLOCKS
+    deep = _deepest_over(tree, _BLOCKS, _BLOCK) if has_many_blocks else 0
     if deep:
-        what = f"more than {_BLOCKS} loops or `with` inside each other, which Python does not compile"
-        findings.add("depth", deep, what, "write one loop over all indices, or fewer loops")
+        problem = f"more than {_BLOCKS} loops or `with` inside each other, which Python does not compile"
+        findings.add("depth", deep, problem, "write one loop over all indices, or fewer loops")
         return False
     huge = [n for n in nodes if isinstance(n, ast.Constant) and _is_huge(n.value)]
     if huge:
@@ -213,12 +225,15 @@ def _is_huge(value: object) -> bool:
 
 
 def _deepest_over(tree: ast.AST, limit: int, kinds: tuple[type[ast.AST], ...] = (ast.AST,)) -> int:
-    """The line of some node inside more than `limit` nodes of these kinds; 0 if there is none. Not recursive."""
-    left: list[tuple[ast.AST, int, int]] = [(tree, 0, 0)]  # node, line, nodes around it
-    while left:
-        node, line, depth = left.pop()
+    """Return the line of a node nested in more than `limit` nodes of these kinds, or 0.
+
+    An explicit stack replaces recursion, because the tree may be deeper than Python's recursion limit.
+    """
+    stack: list[tuple[ast.AST, int, int]] = [(tree, 0, 0)]  # node, line, number of enclosing nodes
+    while stack:
+        node, line, depth = stack.pop()
         if depth > limit:
             return max(1, line)
         inside = depth + isinstance(node, kinds)
-        left += [(c, getattr(c, "lineno", line), inside) for c in syntax.children(node)]
+        stack += [(c, getattr(c, "lineno", line), inside) for c in syntax.children(node)]
     return 0

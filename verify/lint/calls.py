@@ -1,4 +1,4 @@
-"""Lint of calls in host code: of functions, methods, builtins, helpers, kernels, and what they are given."""
+"""Lint rules for calls in host code: functions, methods, builtins, helpers, kernels, and their arguments."""
 
 from __future__ import annotations
 
@@ -21,13 +21,14 @@ Helper: TypeAlias = Callable[[str, list[Kind]], Kind]
 _HOLDERS = frozenset({"list", "tuple", "dict", "set", "zip", "enumerate", "reversed", "isinstance"})
 _ADDS = frozenset({"append", "insert", "extend", "update"})
 _TEXTS = frozenset({"format", "join", "replace"})
-_DTYPES = (ast.Name, ast.Attribute, ast.IfExp, ast.BoolOp, ast.Call, ast.Subscript)  # what may give a dtype
+# Expressions that may evaluate to a dtype.
+_DTYPES = (ast.Name, ast.Attribute, ast.IfExp, ast.BoolOp, ast.Call, ast.Subscript)
 _SORTS = frozenset({"sorted", "min", "max"})
-_OFF = frozenset({"requires_grad", "pin_memory"})  # keywords of allocations that may only be switched off
+_OFF = frozenset({"requires_grad", "pin_memory"})  # allocation keywords that may only be switched off
 
 
 class ArgumentRules:
-    """Checks the arguments of calls and launches. of_kernels: the names of all kernels' parameters."""
+    """Rules for the arguments of calls and launches. `of_kernels` holds all kernels' parameter names."""
 
     def __init__(self, scope: Scope, expressions: ExpressionRules) -> None:
         self.scope, self.names, self.profile, self.findings = scope, scope.names, scope.profile, scope.findings
@@ -35,7 +36,7 @@ class ArgumentRules:
         self.of_kernels = {p.arg for k in self.names.kernels.values() for p in parameters(k)}
 
     def kinds(self, node: ast.Call) -> list[Kind]:
-        """Visit every argument; a lambda may only be the key of sorted, min or max."""
+        """Visit every argument. A lambda is allowed only as the key for sorted, min or max."""
         kinds = [self.expressions.visit(a) for a in node.args]
         self._check_keywords(node)
         sorts = isinstance(node.func, ast.Name) and node.func.id in _SORTS
@@ -45,65 +46,79 @@ class ArgumentRules:
         return kinds
 
     def _check_keywords(self, node: ast.Call) -> None:
-        """Functions, methods and builtins take the keywords of the profile; launches and helpers their own."""
+        """Check the keywords in a call.
+
+        Functions, methods and builtins take those in the profile; launches and helpers take their own.
+        """
         dotted, name = self.names.dotted(node.func), getattr(node.func, "id", "")
         refused = dotted is not None and dotted not in self.profile.host.functions
-        own = name in self.names.helpers or name in self.names.kernels or name == "dict"
-        own |= getattr(node.func, "attr", "") == "format"
-        if refused or own or isinstance(node.func, ast.Subscript):
+        has_own_keywords = name in self.names.helpers or name in self.names.kernels or name == "dict"
+        has_own_keywords |= getattr(node.func, "attr", "") == "format"
+        if refused or has_own_keywords or isinstance(node.func, ast.Subscript):
             return
         options = self.profile.kernel.launch_options
         config = dotted == "triton.Config"
         for keyword in node.keywords:
             known = options if config else self.profile.host.keywords
             if keyword.arg is not None and keyword.arg not in known and not self._left_off(keyword):
-                what = f"argument {keyword.arg}= of {shown(node.func)[:40]}"
+                problem = f"argument {keyword.arg}= of {shown(node.func)[:40]}"
                 hint = f"only {', '.join(sorted(options))}" if config else "leave it out; the result is a plain tensor"
-                self.findings.add("argument", keyword.value, what, hint)
+                self.findings.add("argument", keyword.value, problem, hint)
             if keyword.arg == "device" and isinstance(keyword.value, ast.Constant) and keyword.value.value is not None:
-                what = f"the device {keyword.value.value!r}"
-                self.findings.add("argument", keyword.value, what, "allocate where the input lies: device=self.device")
+                problem = f"the device {keyword.value.value!r}"
+                self.findings.add(
+                    "argument", keyword.value, problem, "allocate where the input lies: device=self.device"
+                )
 
     def _left_off(self, keyword: ast.keyword) -> bool:
-        """`pin_memory=False`, or the argument of that name passed on: as allocating without it."""
+        """Return True for `pin_memory=False`, or for a parameter with that name passed on.
+
+        Both allocate as if the keyword were absent.
+        """
         value = keyword.value
         off = isinstance(value, ast.Constant) and not value.value
         passed = isinstance(value, ast.Name) and value.id == keyword.arg
         return self.profile.bare and keyword.arg in _OFF and (off or passed)
 
     def check_launch(self, node: ast.Call) -> None:
-        """A launch is given parameters of a kernel and options, in `**value` too, and no list or dict."""
+        """Check a launch: it takes kernel parameters and options, also through `**value`, and no list or dict."""
         unpacked = self._unpacked(node)
         passed_on = list(chain.from_iterable(unpacked.values()))
         options = self.profile.kernel.launch_options
         for name, value in [*((k.arg, k.value) for k in node.keywords if k.arg is not None), *passed_on]:
             if name not in options and name not in self.of_kernels:
-                what = f"{name}= in a launch is no parameter of a kernel here"
+                problem = f"{name}= in a launch is no parameter of a kernel here"
                 hint = f"pass the kernel's parameters, and of options only {', '.join(sorted(options))}"
-                self.findings.add("launch-argument", value, what, hint)
+                self.findings.add("launch-argument", value, problem, hint)
         written = zip([*node.args, *node.keywords], self.kinds(node), strict=True)
-        given = [(argument, kind) for argument, kind in written if argument not in unpacked]
-        for argument, kind in [*given, *((value, self._plain_kind(value)) for _, value in passed_on)]:
+        arguments = [(argument, kind) for argument, kind in written if argument not in unpacked]
+        for argument, kind in [*arguments, *((value, self._plain_kind(value)) for _, value in passed_on)]:
             self.scope.handed_on(argument, *({kind} & {Kind.DEVICE}))
             if kind in MUTABLE and not isinstance(argument, ast.Starred):
-                what = f"a list or dict as a kernel argument: {shown(argument)[:60]}"
-                self.findings.add("launch-argument", node, what, "pass tensors, numbers or a tuple of them")
+                problem = f"a list or dict as a kernel argument: {shown(argument)[:60]}"
+                self.findings.add("launch-argument", node, problem, "pass tensors, numbers or a tuple of them")
 
     def _unpacked(self, node: ast.Call) -> dict[ast.AST, Pairs]:
-        """What each `**value` passes, where that can be told."""
+        """Return the items that each `**value` passes, if they can be determined."""
         values = [k for k in node.keywords if k.arg is None and self.profile.bare]
-        told = [(k, spread(k.value, self.names, self.findings.work)) for k in values]
-        return {k: pairs for k, pairs in told if pairs is not None}
+        unpacked = [(k, spread(k.value, self.names, self.findings.work)) for k in values]
+        return {k: pairs for k, pairs in unpacked if pairs is not None}
 
     def _plain_kind(self, node: ast.expr) -> Kind:
-        """The kind of a value in an unpacked dict, which may come from another scope: what is plain to see."""
+        """Return the kind of a value in an unpacked dict.
+
+        Only its syntax and the local names are used, because the value may come from another scope.
+        """
         if isinstance(node, DISPLAYS) and not isinstance(node, ast.Tuple):
             return Kind.LIST
         return self.scope.env.get(node.id, Kind.VALUE) if isinstance(node, ast.Name) else Kind.VALUE
 
 
 class CallRules:
-    """Checks calls. helper: checks a helper for arguments of some kinds, and gives the kind of its result."""
+    """Rules for calls.
+
+    `helper` checks a helper function for arguments with given kinds, and returns its result's kind.
+    """
 
     def __init__(self, scope: Scope, expressions: ExpressionRules, helper: Helper) -> None:
         self.scope, self.names, self.profile, self.findings = scope, scope.names, scope.profile, scope.findings
@@ -111,7 +126,7 @@ class CallRules:
         self.arguments = ArgumentRules(scope, expressions)
 
     def kind(self, node: ast.Call) -> Kind:
-        """The kind of what a call returns."""
+        """Check a call and return the kind of its result."""
         func = node.func
         dotted = self.names.dotted(func)
         if dotted is not None:
@@ -126,9 +141,9 @@ class CallRules:
         return self._odd(node)
 
     def _odd(self, node: ast.Call) -> Kind:
-        what = f"call of {shown(node.func)[:60]}, which is no named function"
+        problem = f"call of {shown(node.func)[:60]}, which is no named function"
         hint = "call functions by their own names; launch kernels with kernel[grid](...)"
-        self.findings.add("call", node, what, hint)
+        self.findings.add("call", node, problem, hint)
         return Kind.VALUE
 
     def _function(self, node: ast.Call, dotted: str) -> Kind:
@@ -143,12 +158,12 @@ class CallRules:
                 refuse(node, dotted, self.scope)
             return Kind.TENSOR if dotted.startswith("torch.") else Kind.VALUE
         if dotted == "torch.device" and node.args and isinstance(node.args[0], ast.Constant):
-            what = f"the device {node.args[0].value!r}"
-            self.findings.add("argument", node, what, "allocate where the input lies: device=self.device")
+            problem = f"the device {node.args[0].value!r}"
+            self.findings.add("argument", node, problem, "allocate where the input lies: device=self.device")
         number = bool(node.args) and kinds[0] is Kind.VALUE and not isinstance(node.args[0], DISPLAYS)
         if dotted == "torch.tensor" and not number:
-            what = f"{shown(node)[:60]} is not made of one number"
-            self.findings.add("argument", node, what, self.profile.instead(dotted))
+            problem = f"{shown(node)[:60]} is not made of one number"
+            self.findings.add("argument", node, problem, self.profile.instead(dotted))
         if kind in ("tensor", "tensors"):
             self.scope.not_in_lambda(node, dotted, "allocate in the wrapper's body")
         if kind == "value" and Kind.DEVICE in kinds:
@@ -156,14 +171,14 @@ class CallRules:
         return OF_RESULT[kind]
 
     def _library(self, node: ast.Call, dotted: str) -> Kind:
-        """An operator that the library serves, by its overload's full name."""
+        """Check a call to an operator that the library serves, by its overload's full name."""
         overload, callable_ = operator_of(dotted), self.profile.calls
         if overload not in callable_:
             base = f"aten::{dotted.removeprefix(ATEN).partition('.')[0]}"
             same = sorted(o for o in callable_ if o.partition(".")[0] == base)
-            what = f"{dotted} is no overload that this kernel may call"
+            problem = f"{dotted} is no overload that this kernel may call"
             hint = f"write {' or '.join(map(call_of, same))}" if same else "compute it in a @triton.jit kernel"
-            self.findings.add("library-call", node, what, hint)
+            self.findings.add("library-call", node, problem, hint)
         self.scope.not_in_lambda(node, dotted, "call it in the wrapper's body")
         return Kind.TENSOR
 
@@ -181,8 +196,8 @@ class CallRules:
             return Kind.VALUE
         kinds = self.arguments.kinds(node)
         if name in self.names.kernels:
-            what = f"kernel {name} called without a grid"
-            self.findings.add("launch", node, what, f"launch it: {name}[(triton.cdiv(n, BLOCK),)](...)")
+            problem = f"kernel {name} called without a grid"
+            self.findings.add("launch", node, problem, f"launch it: {name}[(triton.cdiv(n, BLOCK),)](...)")
             return Kind.VALUE
         if name in self.names.helpers:
             return self._helper(node, name, kinds)
@@ -202,12 +217,12 @@ class CallRules:
         positional = [p.arg for p in (*head.posonlyargs, *head.args)]
         bound = {p.arg: Kind.VALUE for p in every}
         if not any(isinstance(a, ast.Starred) for a in node.args):
-            given = kinds[: len(node.args)]
-            bound.update(zip(positional, given, strict=False))
+            positional_kinds = kinds[: len(node.args)]
+            bound.update(zip(positional, positional_kinds, strict=False))
             keywords = zip(node.keywords, kinds[len(node.args) :], strict=True)
             bound.update({k.arg: kind for k, kind in keywords if k.arg in bound and k.arg is not None})
             if head.vararg is not None:
-                bound[head.vararg.arg] = of_display(given[len(positional) :], mutable=False)
+                bound[head.vararg.arg] = of_display(positional_kinds[len(positional) :], mutable=False)
         return self.helper(name, list(bound.values()))
 
     def _builtin(self, node: ast.Call, name: str, kinds: list[Kind]) -> Kind:
@@ -219,8 +234,8 @@ class CallRules:
         if Kind.DEVICE in kinds and name != "isinstance":
             return Kind.DEVICE
         if name in host.builtins and name not in host.builtins_on_tensors and holds:
-            what = f"builtin {name} on a tensor in host code"
-            self.findings.add("tensor-builtin", node, what, "compute it in a @triton.jit kernel")
+            problem = f"builtin {name} on a tensor in host code"
+            self.findings.add("tensor-builtin", node, problem, "compute it in a @triton.jit kernel")
         if name == "int" and Kind.TENSOR in kinds:
             self._read_back(node)
         if name in ("list", "sorted", "dict", "set"):
@@ -238,9 +253,9 @@ class CallRules:
             hint = self.profile.instead("to")
             self.findings.add("argument", node, f"{shown(node)[:60]} is no conversion to one dtype", hint)
         if func.attr == "format" and not plain_fields(func.value):
-            what = f"{shown(node)[:60]} may walk from a value to any module"
+            problem = f"{shown(node)[:60]} may walk from a value to any module"
             hint = 'write an f-string, f"{n}", or a literal text whose fields are plain: "{} {name}".format(...)'
-            self.findings.add("introspection", node, what, hint)
+            self.findings.add("introspection", node, problem, hint)
         if kind in HOLDS_TENSORS:
             self.scope.not_in_lambda(node, f".{func.attr}(...)", "compute numbers from meta alone")
         kinds = self.arguments.kinds(node)
@@ -251,27 +266,31 @@ class CallRules:
             elif Kind.DEVICE in kinds:
                 self.scope.env[holder] = Kind.DEVICE
         elif func.attr != "to":
-            told = set(kinds[: len(node.args)])
-            self.scope.handed_on(node, *(told if func.attr in _TEXTS else told & {Kind.DEVICE}))
+            argument_kinds = set(kinds[: len(node.args)])
+            self.scope.handed_on(node, *(argument_kinds if func.attr in _TEXTS else argument_kinds & {Kind.DEVICE}))
         return kind
 
     def _to_dtype(self, node: ast.Call) -> bool:
-        """Whether the only argument of `x.to(...)` may be a dtype: not a text, which would be a device."""
-        given = [*node.args, *(k.value for k in node.keywords if k.arg in ("dtype", None))]
-        return len(given) == 1 and isinstance(given[0], _DTYPES) and self.expressions.visit(given[0]) is Kind.VALUE
+        """Return True if the only argument to `x.to(...)` may be a dtype; a string would be a device."""
+        arguments = [*node.args, *(k.value for k in node.keywords if k.arg in ("dtype", None))]
+        return (
+            len(arguments) == 1
+            and isinstance(arguments[0], _DTYPES)
+            and self.expressions.visit(arguments[0]) is Kind.VALUE
+        )
 
     def _asked_for(self, node: ast.Call) -> None:
-        """`hasattr(x, "shape")` asks for what host code may use."""
+        """Allow `hasattr(x, "shape")` only for attributes that host code may use."""
         name = node.args[1] if len(node.args) > 1 else None
         if not (isinstance(name, ast.Constant) and name.value in self.profile.host.attributes):
             hint = "ask with isinstance(x, torch.Tensor), or for None"
             self.findings.add("introspection", node, f"{shown(node)[:60]} asks what a value is made of", hint)
 
     def _read_back(self, node: ast.Call) -> None:
-        """A size may be read from the device, but no values one by one."""
+        """Report values read one by one in a loop; a single size may be read from the device."""
         if self.scope.loops:
-            what = f"{shown(node)[:60]} in a loop reads values one by one"
-            self.findings.add("readback", node, what, "load them in a kernel; read one number a call, outside loops")
+            problem = f"{shown(node)[:60]} in a loop reads values one by one"
+            self.findings.add("readback", node, problem, "load them in a kernel; read one number a call, outside loops")
 
     def _launch(self, node: ast.Call, func: ast.Subscript) -> Kind:
         base = func.value

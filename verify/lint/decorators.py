@@ -1,4 +1,4 @@
-"""Lint of decorators: plain `@triton.jit`, and those that a profile allows to be called, with their arguments."""
+"""Lint rules for decorators: plain `@triton.jit`, and the decorators that a profile allows, with their arguments."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from verify.lint.profile import Profile
 
 
 def check_decorators(tree: ast.Module, expressions: ExpressionRules) -> None:
-    """Report every decorator of a module-level function that is not allowed, and what is wrong in its arguments."""
+    """Report every decorator on a module-level function that is not allowed, and violations in its arguments."""
     names, profile, findings = expressions.names, expressions.profile, expressions.findings
     for node in tree.body:
         if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -24,13 +24,13 @@ def check_decorators(tree: ast.Module, expressions: ExpressionRules) -> None:
             if plain or (isinstance(decorator, ast.Call) and _allowed(decorator, dotted, kernel, profile)):
                 _arguments(decorator, dotted, expressions)
                 continue
-            what = f"decorator @{shown(decorator)[:60]}"
+            problem = f"decorator @{shown(decorator)[:60]}"
             default = "decorate kernels with plain @triton.jit, nothing else"
             if isinstance(decorator, ast.Call) and dotted == "triton.jit":
                 default = "write plain @triton.jit, without arguments"
             if dotted in profile.decorators:
                 default = f"give it only {', '.join(profile.decorators[dotted]) or 'no arguments'}"
-            findings.add("decorator", decorator, what, profile.instead(dotted) or default)
+            findings.add("decorator", decorator, problem, profile.instead(dotted) or default)
         if jits > 1:
             findings.add("decorator", node, "@triton.jit twice", "write it once")
 
@@ -42,7 +42,7 @@ def _allowed(call: ast.Call, dotted: str, kernel: bool, profile: Profile) -> boo
 
 
 def _arguments(decorator: ast.expr, dotted: str, expressions: ExpressionRules) -> None:
-    """Host rules hold for arguments; heuristics are lambdas over the kernel's arguments."""
+    """Check a decorator's arguments as host code. Heuristics are lambdas over the kernel's arguments."""
     if not isinstance(decorator, ast.Call):
         return
     for value in (*decorator.args, *(k.value for k in decorator.keywords)):
@@ -52,5 +52,5 @@ def _arguments(decorator: ast.expr, dotted: str, expressions: ExpressionRules) -
             for function in value.values:
                 expressions.lambda_or_value(function)
         else:
-            what = f"heuristics that are no literal dict: {shown(value)[:60]}"
-            expressions.findings.add("decorator", value, what, 'write {"NAME": lambda args: ...}')
+            problem = f"heuristics that are no literal dict: {shown(value)[:60]}"
+            expressions.findings.add("decorator", value, problem, 'write {"NAME": lambda args: ...}')

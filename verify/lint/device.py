@@ -1,7 +1,7 @@
-"""Lint of what a device cannot do: follows loaded values through a kernel file's kernels.
+"""Lint rules for device limitations: track loaded values through a kernel file's kernels.
 
-A value is `loaded` if it depends on what tl.load or an atomic returned, and `half` if it may still have the type in
-which it lies in memory, or was converted to fp16 or bf16.
+A value is `loaded` if it depends on the result of tl.load or an atomic. It is `half` if it may still have its
+type in memory, or was converted to fp16 or bf16.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ _MATHS = frozenset(
 )
 _HALF = frozenset({"tl.float16", "tl.bfloat16"})
 _SHAPING = frozenset({"tl.zeros", "tl.full"})
-_LANE_BYTES = 4  # of float32, what maths is done in
+_LANE_BYTES = 4  # float32, in which maths is done
 Labels = frozenset[str]
 _NOTHING: Labels = frozenset()
 
 
 def check_device(names: Names, profile: Profile, findings: Findings) -> None:
-    """Report scatter stores, maths in half precision and misaligned access, where the profile forbids them."""
+    """Report scatter stores, half-precision maths and misaligned accesses, as far as the profile forbids them."""
     if not profile.forbidden and profile.alignment <= 1:
         return
     flows = _flows(names, findings)
@@ -42,9 +42,11 @@ def check_device(names: Names, profile: Profile, findings: Findings) -> None:
 
 
 class _Flow:
-    """What the local names and the expressions of one kernel may hold, followed statement by statement.
+    """Labels for the local names and expressions in one kernel, followed statement by statement.
 
-    given: of its parameters, from all calls of it. held: of every argument and quotient, by id of its node.
+    Attributes:
+        given: Parameter labels, joined over all calls.
+        held: Labels for every argument and binary operation, by node id.
     """
 
     def __init__(self, node: ast.FunctionDef, names: Names, flows: dict[str, _Flow], findings: Findings) -> None:
@@ -55,7 +57,7 @@ class _Flow:
         self.returns: Labels = _NOTHING
 
     def follow(self) -> bool:
-        """One pass over the body; whether anything new is known."""
+        """Follow the body once. Return True if any label is new."""
         before = dict(self.given), dict(self.held), self.returns
         self.findings.work(len(self.given) + len(self.held))
         self.local = dict(self.given)
@@ -79,7 +81,7 @@ class _Flow:
         elif isinstance(node, ast.If):
             self._branches([node.body, node.orelse])
         elif isinstance(node, ast.For | ast.While):
-            for _ in range(2):  # the second time with what the first left behind, if anything
+            for _ in range(2):  # the second pass starts with the labels that the first left, if they differ
                 before = self.local
                 self._branches([node.body, []])
                 if self.local == before:
@@ -115,7 +117,7 @@ class _Flow:
             callee.given[str(name)] |= self.of(value)
 
     def of(self, node: ast.expr) -> Labels:
-        """What an expression may hold."""
+        """Return the labels that an expression may have."""
         self.findings.work()
         if isinstance(node, ast.Name):
             return self.local.get(node.id, _NOTHING)
@@ -132,8 +134,8 @@ class _Flow:
         if dotted in _SHAPING:
             return frozenset({"half"}) if _names_half(node, self.names) else _NOTHING
         if dotted == "tl.cast" or (isinstance(node.func, ast.Attribute) and node.func.attr in ("to", "cast")):
-            held = self._join(node) - {"half"}
-            return held | {"half"} if _names_half(node, self.names) else held
+            labels = self._join(node) - {"half"}
+            return labels | {"half"} if _names_half(node, self.names) else labels
         return self._join(node)
 
     def _join(self, node: ast.AST) -> Labels:
@@ -146,7 +148,7 @@ def _flows(names: Names, findings: Findings) -> dict[str, _Flow]:
     flows: dict[str, _Flow] = {}
     for name, node in names.kernels.items():
         flows[name] = _Flow(node, names, flows, findings)
-    while any([flow.follow() for flow in flows.values()]):  # all of them, each time
+    while any([flow.follow() for flow in flows.values()]):  # the list makes every flow run in each round
         pass
     return flows
 
@@ -164,9 +166,9 @@ def _names_half(node: ast.Call, names: Names) -> bool:
 def _scatter(flow: _Flow, findings: Findings) -> None:
     for node, dotted in _calls(flow):
         if dotted in _STORES and node.args and "loaded" in flow.held.get(id(node.args[0]), _NOTHING):
-            what = f"{dotted} to offsets that were loaded: {shown(node.args[0])[:60]}"
+            problem = f"{dotted} to offsets that were loaded: {shown(node.args[0])[:60]}"
             hint = "store in order: let every program find what belongs at its own offsets, by loads with any offsets"
-            findings.add("scatter-store", node, what, hint)
+            findings.add("scatter-store", node, problem, hint)
 
 
 def _half_maths(flow: _Flow, findings: Findings) -> None:
@@ -181,15 +183,15 @@ def _half_maths(flow: _Flow, findings: Findings) -> None:
     for division in walk(flow.node):
         is_division = isinstance(division, ast.BinOp) and isinstance(division.op, ast.Div)
         if is_division and "half" in flow.held.get(id(division), _NOTHING):
-            what = f"division of a value that was not converted to fp32: {shown(division)[:60]}"
-            findings.add("half-maths", division, what, hint)
+            problem = f"division of a value that was not converted to fp32: {shown(division)[:60]}"
+            findings.add("half-maths", division, problem, hint)
 
 
 # -- alignment ---------------------------------------------------------------------------------------------------------
 
 
 def _alignment(names: Names, profile: Profile, findings: Findings) -> None:
-    """Blocks shorter than one aligned access of float32, pointers shifted by a few elements, casts of pointers."""
+    """Report blocks shorter than one aligned float32 access, pointers shifted by a few elements, and pointer casts."""
     lanes = profile.alignment // _LANE_BYTES
     for node in names.kernels.values():
         for call in [n for n in walk(node) if isinstance(n, ast.Call)]:
@@ -197,9 +199,9 @@ def _alignment(names: Names, profile: Profile, findings: Findings) -> None:
             if dotted == "tl.arange" and len(call.args) == 2 and _is_short(call.args[1], lanes):
                 _short(call, shown(call), lanes, profile, findings)
             if dotted in _LOADS | _STORES and call.args and _shift(call.args[0]) % lanes:
-                what = f"{shown(call.args[0])[:60]} begins {_shift(call.args[0])} elements off"
+                problem = f"{shown(call.args[0])[:60]} begins {_shift(call.args[0])} elements off"
                 hint = f"begin every access at a multiple of {profile.alignment} bytes, and mask what is not wanted"
-                findings.add("alignment", call, what, hint)
+                findings.add("alignment", call, problem, hint)
             if dotted == "tl.pointer_type":
                 hint = "load with the tensor's own type and convert the value"
                 findings.add("alignment", call, f"{shown(call)[:60]} changes a pointer's step", hint)
@@ -212,7 +214,7 @@ def _alignment(names: Names, profile: Profile, findings: Findings) -> None:
 
 
 def _blocks(names: Names) -> set[str]:
-    """Parameters that are the length of a tl.arange."""
+    """Return the parameters that are the length of a tl.arange."""
     calls = [n for k in names.kernels.values() for n in walk(k) if isinstance(n, ast.Call)]
     ranges = [c for c in calls if names.dotted(c.func) == "tl.arange" and len(c.args) == 2]
     return {c.args[1].id for c in ranges if isinstance(c.args[1], ast.Name)}
@@ -223,12 +225,12 @@ def _is_short(node: ast.expr, lanes: int) -> bool:
 
 
 def _short(at: ast.AST, text: str, lanes: int, profile: Profile, findings: Findings) -> None:
-    what = f"a block that is no multiple of {profile.alignment} bytes in float32: {text}"
-    findings.add("alignment", at, what, f"choose a block of {lanes} elements or more, and mask the rest")
+    problem = f"a block that is no multiple of {profile.alignment} bytes in float32: {text}"
+    findings.add("alignment", at, problem, f"choose a block of {lanes} elements or more, and mask the rest")
 
 
 def _shift(pointer: ast.expr) -> int:
-    """The sum of the literal numbers in `pointer + i + 1`, in elements."""
+    """Return the sum of the literal numbers in `pointer + i + 1`, in elements."""
     if isinstance(pointer, ast.Constant) and isinstance(pointer.value, int):
         return pointer.value
     if isinstance(pointer, ast.BinOp) and isinstance(pointer.op, ast.Add | ast.Sub):

@@ -1,4 +1,4 @@
-"""Lint of the expressions of host code, and what is known of their values."""
+"""Lint rules for expressions in host code, which also determine their kinds."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ from verify.lint.references import check_attribute, check_name, refuse
 from verify.lint.scope import Scope, TargetRules
 
 _OPERATOR = "compute it in a @triton.jit kernel: pass the tensor, tl.load its elements, tl.store the result"
-_ALIGNMENT = 16  # bytes: what Triton compiles kernels for, and what a launch that is replayed is looked at for
+_ALIGNMENT = 16  # bytes: Triton specializes kernels for this alignment, and a replayed launch is checked for it
 _TRUTH = "test `is not None` for an optional tensor; decide by shape or dtype, or inside the kernel"
-_COPIES = (ast.Compare, ast.List, ast.ListComp, ast.BoolOp)  # of what they select, where they are an index
+_COPIES = (ast.Compare, ast.List, ast.ListComp, ast.BoolOp)  # as an index, these copy the selected elements
 
 
 class ExpressionRules:
-    """Visiting an expression reports what is wrong in it and returns its Kind.
+    """Visitor that reports violations in an expression and returns its Kind.
 
-    Expressions hold calls and calls expressions, so this object owns the rules of both. helper: see CallRules.
+    Expressions contain calls and calls contain expressions, so this object owns the rules for both. `helper` is
+    described in CallRules.
     """
 
     def __init__(self, scope: Scope, helper: Helper) -> None:
@@ -34,7 +35,7 @@ class ExpressionRules:
         return rule(node)
 
     def each(self, parts: Iterable[ast.expr | None]) -> list[Kind]:
-        """The kinds of the parts that there are."""
+        """Return the kinds of all parts that are not None."""
         return [self.visit(part) for part in parts if part is not None]
 
     # -- names, calls, lambdas --------------------------------------------------------------------------------------
@@ -49,15 +50,15 @@ class ExpressionRules:
                 refuse(node, dotted, self.scope)
             return Kind.VALUE
         if node.attr == "__name__" and isinstance(value, ast.Call) and getattr(value.func, "id", "") == "type":
-            return self.visit(value)  # refused unless an error's text asks for it
+            return self.visit(value)  # refused, except inside an error message
         return check_attribute(node, self.visit(value), self.scope)
 
     def visit_Call(self, node: ast.Call) -> Kind:
         return self.calls.kind(node)
 
     def visit_Lambda(self, node: ast.Lambda) -> Kind:
-        what = "lambda outside a grid or a sort key"
-        self.findings.add("lambda", node, what, "write a function at module level, or the expression itself")
+        problem = "lambda outside a grid or a sort key"
+        self.findings.add("lambda", node, problem, "write a function at module level, or the expression itself")
         return Kind.VALUE
 
     def lambda_or_value(self, node: ast.expr) -> Kind:
@@ -79,30 +80,30 @@ class ExpressionRules:
     # -- operators --------------------------------------------------------------------------------------------------
 
     def operator(self, node: ast.AST, symbol: str, *kinds: Kind) -> None:
-        """Report an operator on a tensor, or on what is only to be handed on."""
+        """Report an operator on a tensor, or on a value that may only be passed on."""
         self.scope.handed_on(node, *kinds)
         if Kind.TENSOR in kinds:
-            what = f"operator {symbol} on a tensor in host code"
-            self.findings.add("tensor-operator", node, what, _OPERATOR)
+            problem = f"operator {symbol} on a tensor in host code"
+            self.findings.add("tensor-operator", node, problem, _OPERATOR)
 
     def truth(self, test: ast.expr) -> Kind:
-        """Visit a condition: the kind of its value."""
+        """Visit a condition and return its kind."""
         kind = self._alignment(test) or self.visit(test)
         self._decides(test, kind)
         return kind
 
     def _decides(self, test: ast.expr, kind: Kind) -> None:
-        """Report what a condition may not depend on."""
-        self.scope.handed_on(test, *({kind} & {Kind.DEVICE}))  # a kernel is there or not wherever it runs
+        """Report a condition that depends on a tensor or a device."""
+        self.scope.handed_on(test, *({kind} & {Kind.DEVICE}))  # whether a kernel exists does not depend on the device
         if kind is Kind.TENSOR:
             self.findings.add("tensor-operator", test, "truth of a tensor in host code", _TRUTH)
 
     def _alignment(self, test: ast.expr) -> Kind | None:
-        """Visit `x.data_ptr() % 16`, where no more is asked than whether it is 0."""
-        asked = _asked_alignment(test) if self.profile.bare else None
-        if asked is None:
+        """Visit `x.data_ptr() % 16`, which is only compared with 0. Return None for anything else."""
+        tensor = _asked_alignment(test) if self.profile.bare else None
+        if tensor is None:
             return None
-        self.visit(asked)
+        self.visit(tensor)
         return Kind.VALUE
 
     def visit_BinOp(self, node: ast.BinOp) -> Kind:
@@ -131,7 +132,11 @@ class ExpressionRules:
         return Kind.VALUE
 
     def visit_BoolOp(self, node: ast.BoolOp) -> Kind:
-        """The last value decides nothing here: it is what comes out. It is reached where those before hold, or fail."""
+        """Visit `and` or `or`.
+
+        Each value but the last decides how evaluation continues, so it is checked as a condition. The last
+        value is only returned. It is evaluated if the earlier ones are all true, or all false for `or`.
+        """
         outer, kinds = self.scope.saved(), []
         for value in node.values[:-1]:
             kinds.append(self.truth(value))
@@ -158,9 +163,9 @@ class ExpressionRules:
         self.scope.handed_on(node, self.visit(node.slice))
         if base is Kind.TENSOR:
             if not self.makes_view(node.slice):
-                what = f"indexing of a tensor in host code: {shown(node)[:60]}"
+                problem = f"indexing of a tensor in host code: {shown(node)[:60]}"
                 hint = "use select(dim, i) or narrow(dim, start, length), or index in the kernel"
-                self.findings.add("tensor-indexing", node, what, hint)
+                self.findings.add("tensor-indexing", node, problem, hint)
             return Kind.TENSOR
         if base is Kind.KERNEL:
             self.findings.add("launch", node, "kernel[grid] without a call", "launch it: kernel[(grid,)](arguments)")
@@ -168,7 +173,10 @@ class ExpressionRules:
         return base if is_part else element(base)
 
     def makes_view(self, index: ast.expr) -> bool:
-        """Whether an index makes a view, in a profile that allows that: integers, slices, None, `...`; no tensor."""
+        """Return True if an index makes a view, in a profile that allows that.
+
+        Such indices are integers, slices, None and `...`, but not tensors.
+        """
         parts = index.elts if isinstance(index, ast.Tuple) else [index]
         return self.profile.bare and not any(
             isinstance(p, _COPIES) or self.visit(p) in HOLDS_TENSORS | MUTABLE for p in parts
@@ -191,7 +199,7 @@ class ExpressionRules:
         return self._holder(self.each(node.elts))
 
     def _holder(self, kinds: list[Kind]) -> Kind:
-        """The kind of a dict or set of values of these kinds."""
+        """Return the kind for a dict or set with these values."""
         return Kind.DEVICE if Kind.DEVICE in kinds else Kind.LIST
 
     def _comprehension(self, generators: list[ast.comprehension], *elements: ast.expr) -> Kind:
@@ -222,8 +230,8 @@ class ExpressionRules:
             kind = self.visit(value.value)
             self.scope.handed_on(value.value, kind)
             if kind in HOLDS_TENSORS:
-                what = "a tensor formatted as text reads its data"
-                self.findings.add("tensor-builtin", value, what, "format its shape or dtype")
+                problem = "a tensor formatted as text reads its data"
+                self.findings.add("tensor-builtin", value, problem, "format its shape or dtype")
             if value.format_spec is not None:
                 self.visit(value.format_spec)
         return Kind.VALUE
@@ -241,10 +249,13 @@ class ExpressionRules:
 
 
 def _asked_alignment(node: ast.expr) -> ast.expr | None:
-    """x of `x.data_ptr() % 16`; whether that is 0 tells no more of the address than a kernel's speed depends on."""
+    """Return x for `x.data_ptr() % 16`.
+
+    The test for 0 reveals only the part of the address on which a kernel's speed depends.
+    """
     if not (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod) and isinstance(node.left, ast.Call)):
         return None
     call, by = node.left, node.right
     sixteen = isinstance(by, ast.Constant) and by.value == _ALIGNMENT
     plain = isinstance(call.func, ast.Attribute) and call.func.attr == "data_ptr" and not call.args + call.keywords
-    return call.func.value if sixteen and plain else None  # type: ignore[attr-defined]  # plain says that it is one
+    return call.func.value if sixteen and plain else None  # `plain` implies that it is an attribute

@@ -1,4 +1,4 @@
-"""What a violation comes to: CHEAT for what could pass a test without computing, else COMPILE_ERROR."""
+"""Severity of violations: CHEAT if the code could pass a test without computing, else COMPILE_ERROR."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import cache
 from verify.lint.names import LANGUAGES, Violation
 
 _MODULES = {name: module for module, name in LANGUAGES.items()} | {name: name for name in ("torch", "triton", "math")}
-_FORM = frozenset(  # rules on how a file is written: what breaks them would not run, or would not be found
+_FORM = frozenset(  # rules on the form of a file: code that breaks them would not run, or would not be found
     {
         *("size", "encoding", "syntax", "depth", "answer-format", "blocks"),
         *("docstring", "overloads", "dtypes", "layouts", "redefinition", "wrapper", "wrapper-signature"),
@@ -19,14 +19,17 @@ _FORM = frozenset(  # rules on how a file is written: what breaks them would not
 
 
 def gravest(violations: Iterable[Violation]) -> tuple[Violation, bool]:
-    """The first violation that could cheat, else the first of all; and whether it could."""
+    """Return the first violation that could cheat, or else the first one, and True if it could cheat."""
     every = list(violations)
     cheating = next((v for v in every if could_cheat(v)), None)
     return (every[0], False) if cheating is None else (cheating, True)
 
 
 def could_cheat(violation: Violation) -> bool:
-    """Whether what is forbidden here may give an answer that no kernel has computed. What does not exist gives none."""
+    """Return True if the forbidden code could produce an answer that no kernel computed.
+
+    A name that does not exist cannot.
+    """
     if violation.rule in _FORM:
         return False
     return not violation.named or _exists(violation.named)
@@ -34,7 +37,10 @@ def could_cheat(violation: Violation) -> bool:
 
 @cache
 def _exists(name: str) -> bool:
-    """Whether this torch and Triton have what is written `tl.NAME` or, of a tensor or any value, `.NAME`."""
+    """Return True if the installed torch and Triton have the name.
+
+    It is written `tl.NAME`, or `.NAME` for an attribute of a tensor or another value.
+    """
     if name.startswith("."):
         import torch
         import triton.language
@@ -43,10 +49,10 @@ def _exists(name: str) -> bool:
         return any(hasattr(holder, name[1:]) for holder in holders)
     head, *rest = name.split(".")
     if head not in _MODULES:
-        return True  # whatever it is
-    found = importlib.import_module(_MODULES[head])
+        return True  # unknown module: assume that it exists
+    value = importlib.import_module(_MODULES[head])
     for part in rest:
-        if not hasattr(found, part):
+        if not hasattr(value, part):
             return False
-        found = getattr(found, part)
+        value = getattr(value, part)
     return True

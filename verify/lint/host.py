@@ -1,4 +1,4 @@
-"""Lint of host code: the wrapper and its helpers, and the arguments of decorators."""
+"""Lint rules for host code: the wrapper, its helpers, and decorator arguments."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from verify.lint.statements import StatementRules
 
 
 def check_host(tree: ast.Module, names: Names, profile: Profile, findings: Findings) -> None:
-    """Report all that is wrong in the functions that are no kernels, and in decorators."""
+    """Report all violations in functions that are not kernels, and in decorators."""
     scope = Scope(names, profile, findings)
     functions = _Functions(scope)
     check_decorators(tree, functions.expressions)
@@ -37,7 +37,10 @@ def check_host(tree: ast.Module, names: Names, profile: Profile, findings: Findi
 
 
 class _Functions:
-    """Follows one module's host functions, each once for the same kinds of arguments. results: of those so far."""
+    """Walker over one module's host functions, which follows each once per combination of argument kinds.
+
+    `results` holds the result kinds so far.
+    """
 
     def __init__(self, scope: Scope) -> None:
         self.scope, self.helpers = scope, scope.names.helpers
@@ -48,15 +51,16 @@ class _Functions:
         self.results: dict[tuple[str, tuple[Kind, ...]], Kind] = {}
 
     def follow(self, name: str, kinds: Sequence[Kind]) -> Kind:
-        """Check helper or wrapper `name` for parameters of these kinds; return the kind of its result."""
+        """Check a helper or the wrapper for parameters with these kinds, and return the kind of its result."""
         key = (name, tuple(kinds))
         if key in self.results:
             return self.results[key]
         if len(self.results) >= self.scope.profile.limits["analyses"]:
-            what = "helpers call each other in too many ways"
-            self.scope.findings.add("depth", 0, what, "write fewer, plainer helpers")
+            problem = "helpers call each other in too many ways"
+            self.scope.findings.add("depth", 0, problem, "write fewer, plainer helpers")
             return Kind.VALUE
-        self.results[key] = Kind.VALUE  # while it is being followed: a recursive call tells nothing
+        # Placeholder while the function is followed: a recursive call yields no information.
+        self.results[key] = Kind.VALUE
         scope, statements = self.scope, self.statements
         outer = scope.env, scope.tests, scope.places, scope.lambdas, statements.returns
         scope.env, scope.tests, scope.places, scope.lambdas, statements.returns = {}, {}, defaultdict(set), 0, None
@@ -70,7 +74,7 @@ class _Functions:
 
 
 def _wrapper_kinds(wrapper: ast.FunctionDef, schemas: dict[str, Schema], findings: Findings) -> list[Kind]:
-    """What the schemas tell of each parameter: a tensor only where every schema passes one."""
+    """Return the kind that the schemas imply for each parameter: a tensor only if every schema passes one."""
     known: dict[str, Kind] = {}
     for schema in schemas.values():
         findings.work(len(parameters(wrapper)))

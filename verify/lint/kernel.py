@@ -1,4 +1,4 @@
-"""Lint of `@triton.jit` functions."""
+"""Lint rules for `@triton.jit` functions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PRINTS = frozenset({"tl.device_print", "tl.static_print", "print"})
 
 
 def check_kernels(names: Names, profile: Profile, findings: Findings) -> None:
-    """Report all that is wrong in the kernels."""
+    """Report all violations in the kernels."""
     for kernel in names.kernels.values():
         for p in parameters(kernel):
             if p.annotation is not None:
@@ -24,7 +24,7 @@ def check_kernels(names: Names, profile: Profile, findings: Findings) -> None:
 
 
 class _KernelRules:
-    """Checks one kernel: its constructs, names, attributes and calls."""
+    """Rules for one kernel: its constructs, names, attributes and calls."""
 
     def __init__(self, node: ast.FunctionDef, names: Names, profile: Profile, findings: Findings) -> None:
         self.node, self.names, self.profile, self.findings = node, names, profile, findings
@@ -43,7 +43,7 @@ class _KernelRules:
         self._prints()
 
     def _prints(self) -> None:
-        """What is printed for debugging is printed once, not in a loop."""
+        """Report debug output inside a loop; one print outside loops is allowed."""
         loops = [n for n in walk(self.node) if isinstance(n, ast.For | ast.While)]
         for call in [n for loop in loops for n in walk(loop) if isinstance(n, ast.Call)]:
             printing = shown(call.func) if isinstance(call.func, ast.Name) else self.names.dotted(call.func)
@@ -53,7 +53,8 @@ class _KernelRules:
 
     def _walk(self, node: ast.AST) -> None:
         name = type(node).__name__
-        known = name in self.profile.kernel.constructs and not isinstance(node, ast.FunctionDef)  # which is no kernel
+        # A nested function is not a kernel.
+        known = name in self.profile.kernel.constructs and not isinstance(node, ast.FunctionDef)
         if isinstance(node, ast.stmt | ast.expr) and not known:
             default = "use assignments, if, for, while, calls and return, as Triton compiles them"
             hint = self.profile.constructs.get(name, default)
@@ -84,14 +85,14 @@ class _KernelRules:
         if dotted in self.profile.kernel.names or self.names.is_foreign(node):
             return
         if dotted in self.modules and isinstance(node, ast.Name):
-            what = f"module {dotted} used as a value"
-            self.findings.add("module-value", node, what, "write the full name where it is used, such as tl.exp(x)")
+            problem = f"module {dotted} used as a value"
+            self.findings.add("module-value", node, problem, "write the full name where it is used, such as tl.exp(x)")
             return
         base, _, attribute = dotted.rpartition(".")
         if base in self.profile.kernel.names and attribute in self.profile.kernel.attributes:
             return  # tl.float32.primitive_bitwidth
-        rule, what, instead = refused_name(dotted, True, self.profile)
-        self.findings.add(rule, node, what, instead, dotted)
+        rule, problem, instead = refused_name(dotted, True, self.profile)
+        self.findings.add(rule, node, problem, instead, dotted)
 
     def _name(self, node: ast.Name) -> None:
         name = node.id
@@ -120,18 +121,18 @@ class _KernelRules:
     def _attribute(self, node: ast.Attribute) -> None:
         if node.attr not in self.profile.kernel.attributes:
             hint = self.profile.hints.get(node.attr) or "use tl functions on the value"
-            what = f".{node.attr} is not allowed inside a @triton.jit function"
-            self.findings.add("attribute", node, what, hint, f".{node.attr}")
+            problem = f".{node.attr} is not allowed inside a @triton.jit function"
+            self.findings.add("attribute", node, problem, hint, f".{node.attr}")
 
     def _call(self, node: ast.Call) -> None:
         func = node.func
         named = isinstance(func, ast.Name) and (func.id in self.callables or func.id not in self.locals)
         if not (named or isinstance(func, ast.Attribute)):
-            what = f"call of {shown(func)[:60]} inside a @triton.jit function"
-            self.findings.add("call", node, what, "call tl functions and other @triton.jit functions by name")
+            problem = f"call of {shown(func)[:60]} inside a @triton.jit function"
+            self.findings.add("call", node, problem, "call tl functions and other @triton.jit functions by name")
 
     def _unrolled(self, node: ast.Call) -> None:
-        """Iterations between literal bounds of a loop that is unrolled."""
+        """Report an unrolled loop with too many iterations between literal bounds."""
         bounds = [b for b in map(_integer, node.args) if b is not None]
         called = self.names.dotted(node.func)
         if called not in _UNROLLED or not bounds or len(bounds) != len(node.args):
@@ -139,8 +140,8 @@ class _KernelRules:
         start, stop, step = (0, bounds[0], 1) if len(bounds) == 1 else (*bounds, 1)[:3]
         count = -((start - stop) // step) if step else 0  # not len(range(...)), which fails beyond 63 bits
         if count > self.profile.limits["unroll"]:
-            what = f"{called} of {count} iterations"
-            self.findings.add("unroll", node, what, "use range or tl.range, which are not unrolled")
+            problem = f"{called} of {count} iterations"
+            self.findings.add("unroll", node, problem, "use range or tl.range, which are not unrolled")
 
     def _targets(self, node: ast.Assign | ast.AugAssign | ast.AnnAssign | ast.For) -> None:
         if isinstance(node, ast.AnnAssign):
@@ -148,21 +149,21 @@ class _KernelRules:
         for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
             for part in walk(target):
                 if isinstance(part, ast.Attribute | ast.Subscript):
-                    what = f"assignment to {shown(part)[:60]} inside a @triton.jit function"
-                    self.findings.add("assignment", part, what, "assign to plain names; write memory with tl.store")
+                    problem = f"assignment to {shown(part)[:60]} inside a @triton.jit function"
+                    self.findings.add("assignment", part, problem, "assign to plain names; write memory with tl.store")
 
 
 def _check_annotation(node: ast.expr, names: Names, profile: Profile, findings: Findings) -> None:
-    """Only tl.constexpr and the types of scalars mean something to the compiler."""
+    """Report an annotation other than tl.constexpr or a scalar type; the compiler understands only these."""
     written = node.value if isinstance(node, ast.Constant) else names.dotted(node) or getattr(node, "id", None)
     if written not in profile.kernel.annotations:
-        what = f"annotation {shown(node)[:60]} in a @triton.jit function"
+        problem = f"annotation {shown(node)[:60]} in a @triton.jit function"
         hint = "annotate with tl.constexpr, or a scalar with its type, such as tl.float64"
-        findings.add("annotation", node, what, hint)
+        findings.add("annotation", node, problem, hint)
 
 
 def _integer(node: ast.expr) -> int | None:
-    """The value of `8` or `-8`."""
+    """Return the value of `8` or `-8`, else None."""
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         value = _integer(node.operand)
         return None if value is None else -value

@@ -1,4 +1,4 @@
-"""What is known, without running it, of a value in host code."""
+"""Static knowledge about values in host code: their kinds, and how operations combine them."""
 
 from __future__ import annotations
 
@@ -13,8 +13,12 @@ from verify.syntax import walk
 
 
 class Kind(Enum):
-    """VALUE: nothing known, or neither of the others. LISTs are mutable, so a kernel may not be given one. DEVICE: what
-    tells where the program runs, or holds what does; a KERNEL tells that, too. Both are only to be handed on."""
+    """Kind of a value in host code.
+
+    VALUE means nothing is known, or none of the others. LIST kinds are mutable, so they are not allowed as
+    kernel arguments. A DEVICE value reveals on which device the program runs, or contains one that does; a
+    KERNEL also reveals it. Both may only be passed on.
+    """
 
     VALUE = "value"
     TENSOR = "tensor"
@@ -39,33 +43,33 @@ DISPLAYS = (ast.List, ast.Tuple, ast.Set, ast.Dict, ast.ListComp, ast.GeneratorE
 Env: TypeAlias = dict[str, Kind]
 HOLDS_TENSORS = frozenset({Kind.TENSOR, Kind.TENSORS, Kind.TENSOR_LIST})
 MUTABLE = frozenset({Kind.LIST, Kind.TENSOR_LIST})
-DEVICES = frozenset({"device", "is_cuda", "is_cpu", "get_device"})  # of a tensor: where it lies
+DEVICES = frozenset({"device", "is_cuda", "is_cpu", "get_device"})  # tensor attributes that reveal the tensor's device
 OF_PARAMETER = {"tensor": Kind.TENSOR, "tensors": Kind.TENSOR_LIST, "value": Kind.VALUE}
 OF_RESULT = {"tensor": Kind.TENSOR, "tensors": Kind.TENSORS, "limits": Kind.LIMITS, "value": Kind.VALUE}
 OPAQUE = frozenset({Kind.DEVICE, Kind.KERNEL})
 
 
 def join(a: Kind, b: Kind) -> Kind:
-    """What is known of a value that is one or the other."""
+    """Return the kind of a value that has one kind or the other."""
     if Kind.DEVICE in (a, b):
         return Kind.DEVICE
     return a if a == b else Kind.VALUE
 
 
 def merge(a: Env, b: Env) -> Env:
-    """What is known after either of two branches."""
+    """Return the known kinds after either of two branches."""
     return {name: join(a.get(name, b.get(name, Kind.VALUE)), b.get(name, a.get(name, Kind.VALUE))) for name in a | b}
 
 
 def element(kind: Kind) -> Kind:
-    """The kind of an element of a value of this kind."""
+    """Return the kind that the elements of such a value have."""
     if kind is Kind.DEVICE:
         return Kind.DEVICE
     return Kind.TENSOR if kind in HOLDS_TENSORS else Kind.VALUE
 
 
 def of_display(elements: list[Kind], mutable: bool) -> Kind:
-    """The kind of a tuple or list of these elements; tensors only if all of them are."""
+    """Return a tuple's or list's kind; it holds tensors only if all elements are tensors."""
     if Kind.DEVICE in elements:
         return Kind.DEVICE
     tensors = bool(elements) and all(k is Kind.TENSOR for k in elements)
@@ -75,7 +79,7 @@ def of_display(elements: list[Kind], mutable: bool) -> Kind:
 
 
 def of_operator(op: ast.operator, left: Kind, right: Kind) -> Kind:
-    """The kind of `left op right`."""
+    """Return the kind of `left op right`."""
     for known in (Kind.TENSOR, Kind.DEVICE):
         if known in (left, right):
             return known
@@ -85,43 +89,43 @@ def of_operator(op: ast.operator, left: Kind, right: Kind) -> Kind:
 
 
 def of_attribute(name: str, base: Kind, profile: Profile) -> Kind:
-    """The kind of `base.name` or of what it returns."""
+    """Return the kind of `base.name`, or of the result if it is called."""
     if base is Kind.LIMITS:
         return Kind.VALUE
     if base is Kind.DEVICE or name in DEVICES:
         return Kind.DEVICE
-    results = profile.host.attributes.get(name, frozenset())
-    if base is Kind.TENSOR and not results:
+    result_kinds = profile.host.attributes.get(name, frozenset())
+    if base is Kind.TENSOR and not result_kinds:
         return Kind.TENSOR
-    if "tensor" in results:
+    if "tensor" in result_kinds:
         return Kind.TENSOR
-    return Kind.TENSORS if "tensors" in results else Kind.VALUE
+    return Kind.TENSORS if "tensors" in result_kinds else Kind.VALUE
 
 
 def leaves(body: list[ast.stmt]) -> bool:
-    """Whether a block never runs to its end."""
+    """Return True if a block never runs to its end."""
     return bool(body) and isinstance(body[-1], ast.Return | ast.Raise | ast.Continue | ast.Break)
 
 
 def tensor_parameters(function: ast.FunctionDef) -> set[str]:
-    """Parameters that the body uses as only a tensor can be used, and whose type it does not ask for."""
-    asked: set[str] = set()
+    """Return the parameters that the body uses only as tensors can be used, without testing their type."""
+    type_tested: set[str] = set()
     used: set[str] = set()
     for node in walk(function):
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.attr in _OF_TENSORS:
             used.add(node.value.id)
         elif isinstance(node, ast.Call) and getattr(node.func, "id", getattr(node.func, "attr", "")) in _ASKING:
-            asked |= {a.id for a in node.args[:1] if isinstance(a, ast.Name)}
+            type_tested |= {a.id for a in node.args[:1] if isinstance(a, ast.Name)}
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "empty_like":
             used |= {a.id for a in node.args[:1] if isinstance(a, ast.Name)}
-    return used - asked
+    return used - type_tested
 
 
 def narrowed(test: ast.expr, names: Names, tests: Mapping[str, tuple[Env, Env]]) -> tuple[Env, Env]:
-    """What `isinstance(x, torch.Tensor)` tells about x where the test holds, and where not; so do its negation, `and`
-    with others where all hold, and `or` where none does.
+    """Return the kinds that a test implies for names if it is true, and if it is false.
 
-    tests: what those tell that are known by a name.
+    It understands `isinstance(x, torch.Tensor)`, its negation, `and` if all operands are true, and `or` if none
+    is. `tests` holds the implications for tests that are bound to a name.
     """
     if isinstance(test, ast.Name) and test.id in tests:
         return tests[test.id]

@@ -1,4 +1,7 @@
-"""Lint of a kernel file's module level: docstring, imports, declarations, constants and function heads."""
+"""Lint rules for a kernel file's module level: docstring, imports, declarations, constants and function heads.
+
+`check_module` applies them; verify/lint/__init__.py calls it once per file.
+"""
 
 from __future__ import annotations
 
@@ -26,12 +29,12 @@ _DECLARED = ("OVERLOADS", "DTYPES")
 
 
 def module_docstring(tree: ast.Module) -> str:
-    """'' if there is none."""
-    return ast.get_docstring(tree, clean=False) or ""  # its indentation tells where a schema goes on
+    """Return the module docstring, or '' if there is none."""
+    return ast.get_docstring(tree, clean=False) or ""  # the indentation marks the continuation lines of a schema
 
 
 def check_module(tree: ast.Module, names: Names, profile: Profile, findings: Findings, overload: str | None) -> None:
-    """Report all that is wrong outside function bodies, and imports wherever they are."""
+    """Report all violations outside function bodies, and imports anywhere."""
     rules = _ModuleRules(tree, names, profile, findings)
     for position, statement in enumerate(tree.body):
         rules.statement(statement, position)
@@ -59,10 +62,11 @@ class _ModuleRules:
         elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and (position == 0 or self.bare):
             return  # the docstring
         elif not ((isinstance(node, ast.Assign) and self._constant(node)) or (self.bare and self.tables.allow(node))):
-            text = shown(node, self.profile.limits["bytes"])  # all of it: this happens once for each statement
-            what = f"module-level code: {text[:60]}"
+            # No shorter than the file, because this happens once per statement.
+            text = shown(node, self.profile.limits["bytes"])
+            problem = f"module-level code: {text[:60]}"
             hint = "keep to imports, OVERLOADS, DTYPES, functions and constants (X = 1.5, X = tl.constexpr(1.5))"
-            self.findings.add("module-state", node, what, hint)
+            self.findings.add("module-state", node, problem, hint)
 
     def _constant(self, node: ast.Assign) -> bool:
         if not all(isinstance(t, ast.Name) for t in node.targets):
@@ -73,7 +77,7 @@ class _ModuleRules:
         return self._literal(value)
 
     def _literal(self, node: ast.expr) -> bool:
-        """Numbers, strings and tuples of them, plain arithmetic on them, other constants and `math`."""
+        """Return True for numbers, strings, tuples of these, plain arithmetic, other constants and `math` values."""
         if isinstance(node, ast.Constant):
             return True
         if isinstance(node, ast.Tuple):
@@ -91,11 +95,11 @@ class _ModuleRules:
         return (isinstance(node, ast.Name) and node.id in self.names.constants) or self._is_math(node)
 
     def _is_number(self, node: ast.expr) -> bool:
-        """`float` of `float("inf")`."""
+        """Return True for `float` in `float("inf")`, and for `int`."""
         return isinstance(node, ast.Name) and node.id in ("float", "int") and not self.names.is_module_level(node.id)
 
     def _is_limit(self, node: ast.Attribute, call: ast.Call) -> bool:
-        """`torch.finfo(torch.float32).max`"""
+        """Return True for a limit such as `torch.finfo(torch.float32).max`."""
         host = self.profile.host
         limits = host.functions.get(self.names.dotted(call.func) or "") == "limits"
         dtypes = not call.keywords and all(self.names.dotted(a) in host.values for a in call.args)
@@ -113,9 +117,9 @@ class _ModuleRules:
             self.findings.add("shadowing", node, f"function named {node.name!r}", "choose another name")
         for default in (*node.args.defaults, *node.args.kw_defaults):
             if default is not None and not self._default(default):
-                what = f"default argument {shown(default)[:60]}"
+                problem = f"default argument {shown(default)[:60]}"
                 hint = "use a literal number, string, bool, None or tuple; defaults run at import and are kept"
-                self.findings.add("default-argument", default, what, hint)
+                self.findings.add("default-argument", default, problem, hint)
         if is_kernel(node, self.names.modules) and node.returns is not None and not self.bare:
             self.findings.add("annotation", node, "return annotation on a kernel", "leave it out")
 
@@ -124,25 +128,25 @@ class _ModuleRules:
 
     def functions(self) -> None:
         if "wrapper" in self.names.kernels:
-            what = "wrapper is decorated with @triton.jit"
+            problem = "wrapper is decorated with @triton.jit"
             self.findings.add(
-                "wrapper", self.names.kernels["wrapper"], what, "make wrapper a plain function that launches"
+                "wrapper", self.names.kernels["wrapper"], problem, "make wrapper a plain function that launches"
             )
         elif "wrapper" not in self.names.helpers:
-            line, what, instead = no_wrapper(self.tree)
-            self.findings.add("wrapper", line, what, instead)
+            line, problem, instead = no_wrapper(self.tree)
+            self.findings.add("wrapper", line, problem, instead)
         elif not self.bare:
             self._variadic(self.names.helpers["wrapper"])
         calls = self.profile.calls.intersection(called_operators(self.tree))
-        if not (self.names.kernels or self.bare or calls):  # a view needs none: what was launched tells
+        if not (self.names.kernels or self.bare or calls):  # a view needs no kernel; the launch log shows if one ran
             self.findings.add(
                 "no-kernel", 0, "no @triton.jit function", "write the computation as a @triton.jit kernel"
             )
 
     def _variadic(self, wrapper: ast.FunctionDef) -> None:
         if wrapper.args.vararg or wrapper.args.kwarg:
-            what = "wrapper takes *args or **kwargs"
-            self.findings.add("wrapper-signature", wrapper, what, "name every argument of the schema")
+            problem = "wrapper takes *args or **kwargs"
+            self.findings.add("wrapper-signature", wrapper, problem, "name every argument of the schema")
 
     # -- declarations -----------------------------------------------------------------------------------------------
 
@@ -163,30 +167,30 @@ class _ModuleRules:
 
     def overloads(self, declared: tuple[str, ...], wanted: str | None) -> None:
         if wanted is not None and declared and wanted not in declared:
-            what = f"OVERLOADS does not name {wanted}"
-            self.findings.add("overloads", 0, what, f'write OVERLOADS = ("{wanted}",)')
+            problem = f"OVERLOADS does not name {wanted}"
+            self.findings.add("overloads", 0, problem, f'write OVERLOADS = ("{wanted}",)')
 
     def dtypes(self, declared: tuple[str, ...]) -> None:
-        for name in declared:
-            if name not in self.profile.dtypes:
-                what = f"DTYPES names {name!r}"
-                self.findings.add("dtypes", 0, what, f"choose from {', '.join(self.profile.dtypes)}")
+        for dtype in declared:
+            if dtype not in self.profile.dtypes:
+                problem = f"DTYPES names {dtype!r}"
+                self.findings.add("dtypes", 0, problem, f"choose from {', '.join(self.profile.dtypes)}")
 
     def layouts(self, declared: tuple[str, ...] | None) -> None:
         if declared is not None and not (declared and {*declared} <= {SPARSE, STRIDED}):
-            what = f"{LAYOUTS} names {', '.join(map(repr, declared)) or 'nothing'}"
+            problem = f"{LAYOUTS} names {', '.join(map(repr, declared)) or 'nothing'}"
             hint = (
                 f'leave it out, or write {LAYOUTS} = ("{SPARSE}", "{STRIDED}") for a kernel that takes sparse tensors'
             )
-            self.findings.add("layouts", 0, what, hint)
+            self.findings.add("layouts", 0, problem, hint)
 
     def docstring(self, text: str, overloads: tuple[str, ...]) -> None:
         stated = stated_schemas(text)
         for overload in overloads:
             if overload not in stated:
-                what = f"the module docstring does not begin with the schema of {overload}"
+                problem = f"the module docstring does not begin with the schema of {overload}"
                 hint = "begin the file with a docstring: the schema lines as given, an empty line, a sentence on how"
-                self.findings.add("docstring", 0, what, hint)
+                self.findings.add("docstring", 0, problem, hint)
 
     # -- imports and names ------------------------------------------------------------------------------------------
 
@@ -205,7 +209,7 @@ class _ModuleRules:
         return module == alias.name
 
     def _importable(self, node: ast.Import | ast.ImportFrom) -> bool:
-        """An import that gives no more than the names that the lists have."""
+        """Return True if the import binds only names that the allow-lists contain."""
         modules = self.profile.importable | set(self.profile.imports.values())
         if isinstance(node, ast.Import):
             return all(a.name in modules for a in node.names)
@@ -235,7 +239,7 @@ class _ModuleRules:
 
 
 def _small_power(node: ast.BinOp) -> bool:
-    """`1 << 20` or `2 ** 0.5`, and nothing that takes long."""
+    """Return True for `1 << 20` or `2 ** 0.5`: powers and shifts with operands small enough to evaluate quickly."""
     parts = [p.value if isinstance(p, ast.Constant) else None for p in (node.left, node.right)]
     small = all(isinstance(p, int | float) and -64 <= p <= 64 for p in parts)
     return isinstance(node.op, ast.Pow | ast.LShift) and small

@@ -1,4 +1,4 @@
-"""What the parts of the lint share: violations, their collection, and the full dotted name behind an expression."""
+"""Shared parts of the lint: violations, their collection, and dotted names behind expressions."""
 
 from __future__ import annotations
 
@@ -27,27 +27,34 @@ RULES = frozenset(
     }
 )
 
-WORK = 300_000  # steps; a file of ours takes 500 to 5,000
-_WORK_OF_A_VIOLATION = 200  # its text is made of a part of the tree, or of a search for similar names
-_LONGEST = 300  # characters of what a violation says
-_PARTS = 100  # nodes of a tree that are worth showing
-_LONGEST_NAME = 40  # characters of a name that may be a misspelt one
-_LONGEST_ALIAS = 500  # characters of a dotted name
+WORK = 300_000  # steps; our own files need 500 to 5,000
+_WORK_OF_A_VIOLATION = 200  # its text needs part of the tree, or a search for similar names
+_LONGEST = 300  # characters in a violation's message
+_PARTS = 100  # nodes in a tree that is still printed in full
+_LONGEST_NAME = 40  # characters in a name that is checked for misspelling
+_LONGEST_ALIAS = 500  # characters in a dotted name
 ATEN = "torch.ops.aten."
-JITS = frozenset({"triton.jit", "gluon.jit"})  # what makes a function a kernel
-LANGUAGES = {  # modules -> how their names are written here, whatever a file calls them; longer ones first
+JITS = frozenset({"triton.jit", "gluon.jit"})  # decorators that make a function a kernel
+LANGUAGES = {  # module -> its name in reports, regardless of the file's alias; longer ones first
     "triton.language": "tl",
     "triton.experimental.gluon.language.nvidia.hopper": "hopper",
     "triton.experimental.gluon.language": "gl",
     "triton.experimental.gluon": "gluon",
 }
-_IN_KERNELS = frozenset({"tl", "gl", "hopper"})  # of these the ones that host code does not use
+_IN_KERNELS = frozenset({"tl", "gl", "hopper"})  # the modules above that host code does not use
 
 
 @dataclass(frozen=True, order=True)
 class Violation:
-    """One broken rule. line: 1-based, 0 for the whole file. instead: what to write. named: the name that is refused, as
-    `tl.wheree` or `.sum`, where it is one."""
+    """One broken rule.
+
+    Attributes:
+        line: 1-based line number, or 0 for the whole file.
+        rule: Name of the rule.
+        what: Description of the problem.
+        instead: Suggested replacement.
+        named: The refused name, such as `tl.wheree` or `.sum`, if the violation is about one.
+    """
 
     line: int
     rule: str
@@ -56,17 +63,20 @@ class Violation:
     named: str = ""
 
     def __str__(self) -> str:
-        where = f" (line {self.line})" if self.line else ""
-        return f"[{self.rule}] {self.what}{where} instead: {self.instead}"
+        line = f" (line {self.line})" if self.line else ""
+        return f"[{self.rule}] {self.what}{line} instead: {self.instead}"
 
 
 class TooMuchWork(Exception):
-    """An analysis that would take longer than any kernel file is worth."""
+    """Raised if an analysis takes longer than any kernel file justifies."""
 
 
 @dataclass
 class Findings:
-    """Collects violations, each once, and counts the work done to find them. left: steps of a microsecond or so."""
+    """Collector for violations, without duplicates, that also limits the work to find them.
+
+    `left` is the number of remaining steps, about 1 us each.
+    """
 
     found: set[Violation] = field(default_factory=set)
     left: int = WORK
@@ -78,7 +88,11 @@ class Findings:
         self.work(_WORK_OF_A_VIOLATION)
 
     def work(self, steps: int = 1) -> None:
-        """To be called wherever the work may grow faster than the text. Raises TooMuchWork."""
+        """Count work. Call this wherever the work may grow faster than the text.
+
+        Raises:
+            TooMuchWork: The limit is exceeded.
+        """
         self.left -= steps
         if self.left < 0:
             raise TooMuchWork
@@ -89,11 +103,17 @@ class Findings:
 
 @dataclass(frozen=True)
 class Names:
-    """What the file's own names stand for.
+    """Meaning of the names that a file uses.
 
-    modules: local name -> dotted name, from imports and plain assignments (`f = torch.nn.functional`). The language
-    module is always written `tl`, whatever the file calls it. assigned: every value that `name = ...` gives to a name,
-    in any scope, for the names that nothing but a lambda's parameter binds otherwise.
+    Attributes:
+        modules: Local name -> dotted name, from imports and plain assignments (`f = torch.nn.functional`). The
+            language module is always called `tl`, regardless of the file's alias.
+        foreign: Local names for modules that kernel files may not import.
+        kernels: Kernels by name.
+        helpers: Other functions by name.
+        constants: Module-level names; True if the value is `tl.constexpr(...)`, so that a kernel may read it.
+        assigned: Every value that `name = ...` assigns, in any scope, for names that are bound in no other way
+            except as a lambda's parameter.
     """
 
     modules: dict[str, str]
@@ -104,21 +124,21 @@ class Names:
     assigned: dict[str, list[ast.expr]]
 
     def dotted(self, node: ast.AST) -> str | None:
-        """`torch.nn.functional.gelu` for an attribute chain that begins at a module, else None."""
+        """Return `torch.nn.functional.gelu` for an attribute chain that begins at a module, else None."""
         return dotted_name(node, self.modules)
 
     def is_module_level(self, name: str) -> bool:
         return name in self.modules or name in self.kernels or name in self.helpers
 
     def is_foreign(self, node: ast.AST) -> bool:
-        """Whether a name or attribute chain begins at a module that kernel files do not import."""
+        """Return True if a name or attribute chain begins at a module that kernel files may not import."""
         while isinstance(node, ast.Attribute):
             node = node.value
         return isinstance(node, ast.Name) and node.id in self.foreign
 
 
 def dotted_name(node: ast.AST, modules: dict[str, str]) -> str | None:
-    """See Names.dotted."""
+    """Return the dotted name; see Names.dotted."""
     parts: list[str] = []
     while isinstance(node, ast.Attribute):
         parts.append(node.attr)
@@ -129,7 +149,7 @@ def dotted_name(node: ast.AST, modules: dict[str, str]) -> str | None:
 
 
 def operator_of(dotted: str) -> str | None:
-    """`aten::sum.dim_IntList` for `torch.ops.aten.sum.dim_IntList`; None for a name that says no overload of ATen's."""
+    """Return `aten::sum.dim_IntList` for `torch.ops.aten.sum.dim_IntList`, or None for other names."""
     parts = dotted.removeprefix(ATEN).split(".")
     if not dotted.startswith(ATEN) or len(parts) != 2:  # noqa: PLR2004 - name and overload
         return None
@@ -137,19 +157,19 @@ def operator_of(dotted: str) -> str | None:
 
 
 def call_of(overload: str) -> str:
-    """How a wrapper calls an overload: `torch.ops.aten.exp.default(...)`."""
-    name, _, which = overload.removeprefix("aten::").partition(".")
-    return f"{ATEN}{name}.{which or 'default'}(...)"
+    """Return the call that a wrapper makes for an overload: `torch.ops.aten.exp.default(...)`."""
+    name, _, overload_name = overload.removeprefix("aten::").partition(".")
+    return f"{ATEN}{name}.{overload_name or 'default'}(...)"
 
 
 def called_operators(tree: ast.Module) -> tuple[str, ...]:
-    """The overloads that a file calls as `torch.ops.aten.NAME.OVERLOAD(...)`, each once, in order of their names."""
+    """Return the overloads that a file calls as `torch.ops.aten.NAME.OVERLOAD(...)`, sorted without duplicates."""
     called = (dotted_name(n.func, {"torch": "torch"}) for n in walk(tree) if isinstance(n, ast.Call))
     return tuple(sorted({o for o in (operator_of(d) for d in called if d is not None) if o is not None}))
 
 
 def canonical(dotted: str) -> str:
-    """A dotted name with one name for each module: `tl` for the language, and one device library."""
+    """Return a dotted name with canonical module names: `tl` for the language, and one device library."""
     for module, name in LANGUAGES.items():
         if dotted == module or dotted.startswith(module + "."):
             dotted = name + dotted[len(module) :]
@@ -157,7 +177,7 @@ def canonical(dotted: str) -> str:
 
 
 def collect_names(tree: ast.Module, profile: Profile) -> Names:
-    """Find every alias of a module wherever it is made, and what the module defines.
+    """Find every module alias, and the names that the module defines.
 
     A bare file has the profile's usual imports without writing them.
     """
@@ -204,14 +224,14 @@ def _constants(tree: ast.Module, modules: dict[str, str]) -> dict[str, bool]:
     for node in tree.body:
         targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
         for target, value in [p for t in targets for p in pairs(t, getattr(node, "value", None))]:
-            made = isinstance(value, ast.Call) and dotted_name(value.func, modules) == "tl.constexpr"
+            is_constexpr = isinstance(value, ast.Call) and dotted_name(value.func, modules) == "tl.constexpr"
             if isinstance(target, ast.Name) and target.id not in modules:
-                constants[target.id] = made
+                constants[target.id] = is_constexpr
     return constants
 
 
 def pairs(target: ast.expr | None, value: ast.expr | None) -> list[tuple[ast.expr | None, ast.expr | None]]:
-    """What an assignment gives to each target: two pairs for `a, b = 1, 2`."""
+    """Return (target, value) pairs for an assignment; two pairs for `a, b = 1, 2`."""
     both = isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple)
     if both and len(target.elts) == len(value.elts):  # type: ignore[union-attr]
         return list(zip(target.elts, value.elts, strict=True))  # type: ignore[union-attr]
@@ -219,7 +239,7 @@ def pairs(target: ast.expr | None, value: ast.expr | None) -> list[tuple[ast.exp
 
 
 def check_end(loop: ast.While, findings: Findings) -> None:
-    """Report a loop whose test always holds, where nothing in the body leaves it."""
+    """Report a loop whose test is always true and whose body never leaves it."""
     always = isinstance(loop.test, ast.Constant) and bool(loop.test.value)
     if always and not any(isinstance(n, ast.Break | ast.Return | ast.Raise) for n in walk(loop)):
         hint = "let the test of the loop fail at the end"
@@ -227,30 +247,30 @@ def check_end(loop: ast.While, findings: Findings) -> None:
 
 
 def is_kernel(function: Function, modules: dict[str, str]) -> bool:
-    """Whether any decorator of the function is `triton.jit` or `gluon.jit`, called or not."""
+    """Return True if any decorator is `triton.jit` or `gluon.jit`, called or not."""
     decorators = [d.func if isinstance(d, ast.Call) else d for d in function.decorator_list]
     return any(dotted_name(d, modules) in JITS for d in decorators)
 
 
 def parameters(function: Function | ast.Lambda) -> list[ast.arg]:
-    """Every parameter, in order, `*args` and `**kwargs` included."""
+    """Return every parameter in order, including `*args` and `**kwargs`."""
     a = function.args
     extra = [x for x in (a.vararg, a.kwarg) if x is not None]
     return [*a.posonlyargs, *a.args, *a.kwonlyargs, *extra]
 
 
 def shown(node: ast.AST, parts: int = _PARTS) -> str:
-    """The first line of an expression or statement as Python text; what it is, if it has more than `parts` nodes."""
+    """Return the first line of the node's source text, or only its type if it has more than `parts` nodes."""
     if next(islice(ast.walk(node), parts, None), None) is None:
         try:
             return ast.unparse(node).split("\n", 1)[0]
-        except ValueError:  # a text in an f-string that cannot be written without a backslash
+        except ValueError:  # a text in an f-string that would need a backslash
             pass
     return f"a long {type(node).__name__}"
 
 
 def declared_layouts(tree: ast.Module) -> tuple[str, ...] | None:
-    """What a file says of the layouts that it takes; empty if that is no literal, None if it says nothing."""
+    """Return the layouts that a file declares; empty if that is not a literal, None if it declares none."""
     for node in tree.body:
         if isinstance(node, ast.Assign) and [getattr(t, "id", None) for t in node.targets] == [LAYOUTS]:
             return literal_strings(node.value) or ()
@@ -258,7 +278,7 @@ def declared_layouts(tree: ast.Module) -> tuple[str, ...] | None:
 
 
 def literal_strings(node: ast.expr) -> tuple[str, ...] | None:
-    """The value of `("a", "b")`; None for all that is no literal tuple of at least one plain string."""
+    """Return the value of `("a", "b")`; None for anything but a literal tuple with at least one plain string."""
     try:
         value = ast.literal_eval(node)
     except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError, OverflowError):
@@ -268,7 +288,7 @@ def literal_strings(node: ast.expr) -> tuple[str, ...] | None:
 
 
 def no_wrapper(tree: ast.Module) -> tuple[int, str, str]:
-    """(line, what there is instead, what to write) for a module without a function named wrapper."""
+    """Return (line, problem, suggestion) for a module without a function named wrapper."""
     instead = "define wrapper(<the schema's arguments>) at module level, which allocates and launches"
     for node in walk(tree):
         name, line = getattr(node, "name", ""), getattr(node, "lineno", 0)
@@ -276,8 +296,8 @@ def no_wrapper(tree: ast.Module) -> tuple[int, str, str]:
             return line, "wrapper is an `async def`, which returns before it has run", "write plain `def wrapper(...)`"
         if name == "wrapper" and isinstance(node, ast.FunctionDef):
             holder = next(type(s).__name__ for s in tree.body if s.lineno <= line <= (s.end_lineno or 0))
-            what = f"wrapper is defined inside a module-level {holder}, where it may be missing"
-            return line, what, "define it at module level, without indentation; decide inside it what depends"
+            problem = f"wrapper is defined inside a module-level {holder}, where it may be missing"
+            return line, problem, "define it at module level, without indentation; decide inside it what depends"
         if name == "wrapper" and isinstance(node, ast.ClassDef):
             return line, "wrapper is a class", "write `def wrapper(...)`, which calls no class"
         if isinstance(node, ast.Name) and node.id == "wrapper" and isinstance(node.ctx, ast.Store):
@@ -286,13 +306,13 @@ def no_wrapper(tree: ast.Module) -> tuple[int, str, str]:
 
 
 def _plain(text: str, longest: int) -> str:
-    """A text that can be printed, cut off where it is long."""
+    """Return a printable text, truncated to `longest` characters."""
     text = text.encode("utf-8", "backslashreplace").decode()
     return text if len(text) <= longest else text[: longest - 3] + "..."
 
 
 def similar(name: str, choices: frozenset[str] | set[str]) -> str:
-    """`did you mean ...` for a misspelt name of the same module, or ''."""
+    """Return `did you mean ...?` for a misspelt name in the same module, or ''."""
     module, _, last = name.rpartition(".")
     if len(last) > _LONGEST_NAME:
         return ""
@@ -303,7 +323,7 @@ def similar(name: str, choices: frozenset[str] | set[str]) -> str:
 
 
 def refused_name(dotted: str, inside_kernel: bool, profile: Profile) -> tuple[str, str, str]:
-    """(rule, what, instead) for a dotted name that this scope does not allow."""
+    """Return (rule, problem, suggestion) for a dotted name that is not allowed in this scope."""
     module = dotted.partition(".")[0]
     if inside_kernel and module not in _IN_KERNELS:
         hint = profile.hints.get(dotted, "") if module == "triton" else ""

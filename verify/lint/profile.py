@@ -1,4 +1,7 @@
-"""The dialect of kernel files as data: allow-lists of names, limits and what to write instead."""
+"""The dialect of kernel files as data: allow-lists with names, limits, and suggested replacements.
+
+`load_profile` reads a dialect from verify/profiles; the other lint modules consult it.
+"""
 
 from __future__ import annotations
 
@@ -14,12 +17,12 @@ from verify.documents import Document, loaded
 
 VERSION = 1
 DEFAULT = "triton"
-ANY_FILE = "triton-cuda"  # for files of others: plain answers of an LLM, bare files
-LAYOUTS = "LAYOUTS"  # a declaration of a kernel file, and what it may name:
+ANY_FILE = "triton-cuda"  # for files from others: an LLM's plain answers, and bare files
+LAYOUTS = "LAYOUTS"  # a declaration in a kernel file, and the values that it may list:
 STRIDED = "strided"
 SPARSE = "sparse_coo"
 DIRECTORY = Path(__file__).parents[1] / "profiles"
-FORBIDDEN = ("scatter-store", "half-maths")  # rules beyond the lists of names
+FORBIDDEN = ("scatter-store", "half-maths")  # rules beyond the allow-lists of names
 _STATED = (
     "version",
     "name",
@@ -46,10 +49,18 @@ _STATED = (
 
 @dataclass(frozen=True)
 class Host:
-    """What host code (the wrapper and its helpers) may use.
+    """Names that host code (the wrapper and its helpers) may use.
 
-    functions: full dotted name -> kind of its result. attributes: name -> kinds of its result. keywords: of functions,
-    methods and builtins. contexts: dotted names of what `with` may hold.
+    Attributes:
+        functions: Full dotted name -> kind of the result.
+        values: Dotted names that may be used as values.
+        types: Dotted names of types.
+        attributes: Name -> kinds of the result.
+        builtins: Python builtins.
+        builtins_on_tensors: Builtins that may also be applied to tensors.
+        exceptions: Exception types.
+        keywords: Keywords for functions, methods and builtins.
+        contexts: Dotted names that `with` accepts.
     """
 
     functions: dict[str, str]
@@ -65,9 +76,15 @@ class Host:
 
 @dataclass(frozen=True)
 class Kernel:
-    """What a `@triton.jit` function may use, and the options of its launch.
+    """Names that a `@triton.jit` function may use, and the options for its launch.
 
-    annotations: of parameters, dotted names and strings. constructs: names of nodes of Python's `ast`.
+    Attributes:
+        names: Dotted names.
+        attributes: Attributes and methods on values.
+        builtins: Python builtins.
+        annotations: Parameter annotations, as dotted names and strings.
+        launch_options: Keywords in a launch beside the kernel's parameters.
+        constructs: Node names from Python's `ast`.
     """
 
     names: frozenset[str]
@@ -80,7 +97,7 @@ class Kernel:
 
 @dataclass(frozen=True)
 class Sparse:
-    """What host code may use beside in a file that takes sparse tensors; fields as of `Host`."""
+    """Additional names for host code in a file that takes sparse tensors; the fields are those in `Host`."""
 
     functions: dict[str, str]
     values: frozenset[str]
@@ -92,12 +109,26 @@ class Sparse:
 class Profile:
     """One dialect, as read from verify/profiles/<name>.yaml.
 
-    alignment: bytes at which every access has to begin. forbidden: `scatter-store` (a store whose offsets were loaded),
-    `half-maths` (maths on fp16 or bf16 that is not converted to fp32). decorators: those that may be called, with the
-    keywords that they may be given. importable: modules beside `imports`. wrapper_operators: overloads that the wrapper
-    may have ATen compute. calls: overloads that the wrapper may have the library's kernels compute, none unless
-    `with_calls` says so. blocks: directories of blocks in order of precedence (verify/linking.py), of the library's as
-    `with_blocks` hands them in.
+    Attributes:
+        name: Name of the dialect.
+        contract: `file` for complete kernel files, or `bare` for plain answers.
+        alignment: Every access has to begin at a multiple of this many bytes.
+        forbidden: `scatter-store` (a store to loaded offsets) and `half-maths` (maths on fp16 or bf16 without
+            conversion to fp32).
+        wrapper_operators: Overloads that the wrapper may call in ATen.
+        limits: Limits on the file, such as its number of bytes and its nesting depth.
+        imports: Alias -> module, for the imports that a file may contain.
+        importable: Further modules that may be imported.
+        decorators: Decorators that may be called, with their allowed keywords.
+        dtypes: Names that DTYPES may list.
+        host: Names for host code.
+        sparse: Additional names for files that take sparse tensors.
+        kernel: Names for kernels.
+        constructs: Refused syntax nodes and their replacements.
+        hints: Refused names and their replacements.
+        calls: Overloads that the wrapper may call in the library; empty unless set by `with_calls`.
+        blocks: Block directories in order of precedence (verify/linking.py); `with_blocks` appends the
+            library's.
     """
 
     name: str
@@ -119,15 +150,15 @@ class Profile:
     blocks: tuple[Path, ...] = ()
 
     def with_calls(self, overloads: Iterable[str]) -> Profile:
-        """The same dialect for a wrapper that may call these overloads of the library (`--self-consistent`)."""
+        """Return this dialect for a wrapper that may call these library overloads (`--self-consistent`)."""
         return replace(self, calls=frozenset(overloads))
 
     def with_blocks(self, *directories: Path) -> Profile:
-        """Return the same dialect for files that may also import the blocks of these directories."""
+        """Return this dialect for files that may also import the blocks in these directories."""
         return replace(self, blocks=(*self.blocks, *directories))
 
     def with_layouts(self, layouts: Iterable[str]) -> Profile:
-        """The dialect of a file whose LAYOUTS are these."""
+        """Return the dialect for a file that declares these LAYOUTS."""
         if SPARSE not in layouts:
             return self
         host, more = self.host, self.sparse
@@ -143,8 +174,10 @@ class Profile:
         )
 
     def of_platform(self, dialect: Profile) -> Profile:
-        """This dialect for files that are linked with the blocks of a platform's, if it has any: they may use what that
-        allows."""
+        """Return this dialect, extended for files that are linked with a platform's blocks.
+
+        If the platform's dialect has blocks, the files may use everything that it allows.
+        """
         if not dialect.blocks:
             return self
         host, kernel = dialect.host, dialect.kernel
@@ -168,16 +201,19 @@ class Profile:
 
     @property
     def usual_imports(self) -> dict[str, str]:
-        """Those that any file may want: without Gluon, in which blocks of a platform are written."""
+        """Return the imports that any file may want.
+
+        Gluon is excluded, because only platform blocks are written in it.
+        """
         return {alias: m for alias, m in self.imports.items() if not m.startswith("triton.experimental")}
 
     @property
     def bare(self) -> bool:
-        """Whether a file may do without docstring, declarations and imports, and be written in any honest style."""
+        """Return True if a file needs no docstring, declarations or imports, and may be written in any honest style."""
         return self.contract == "bare"
 
     def instead(self, name: str) -> str:
-        """The hint for a name or, for a dotted one, for the longest prefix that has one; '' if there is none."""
+        """Return the hint for a name, or for the longest dotted prefix that has one, or ''."""
         while name:
             if name in self.hints:
                 return self.hints[name]
@@ -186,9 +222,13 @@ class Profile:
 
 
 def load_profile(name: str = DEFAULT) -> Profile:
-    """The dialect of this name, or of the file at this path: a dialect of its own, or a platform's that states one.
+    """Load the dialect with this name, or from the file at this path.
 
-    Raises UserError, listing the choices, if there is none, and with the line of what is wrong in a file.
+    The file is either a dialect itself, or a platform that states one.
+
+    Raises:
+        UserError: There is no such dialect (the message lists the choices), or the file is invalid (it names
+            the line).
     """
     if name.endswith((".yaml", ".yml")) or "/" in name:
         return _of_file(Document.read(Path(name)))
@@ -206,26 +246,26 @@ def _packaged(name: str) -> Profile:
 
 
 def _of_file(document: Document) -> Profile:
-    """What the file says of a dialect, on top of the packaged one that is its base."""
-    inside = ["lint"] if "lint" in document.data else []  # of a platform
-    told = document.data["lint"] if inside else document.data
-    if not isinstance(told, dict):
-        return load_profile(str(told) if "/" not in str(told) else str(document.path.parent / told))
-    raw = {"base": DEFAULT, "name": document.path.stem, **told}
+    """Return the dialect in a file, applied on top of the packaged dialect that is its base."""
+    inside = ["lint"] if "lint" in document.data else []  # the file describes a platform
+    stated = document.data["lint"] if inside else document.data
+    if not isinstance(stated, dict):
+        return load_profile(str(stated) if "/" not in str(stated) else str(document.path.parent / stated))
+    raw = {"base": DEFAULT, "name": document.path.stem, **stated}
     unknown = [key for key in raw if key not in _STATED]
     if unknown:
         raise document.error([*inside, unknown[0]], f"unknown field {unknown[0]!r}; there are: {', '.join(_STATED)}")
-    if inside and "alignment" in told:
+    if inside and "alignment" in stated:
         raise document.error([*inside, "alignment"], "alignment is the platform's: write it at the top of the file")
     if raw["base"] not in profile_names():
         names = ", ".join(profile_names())
         raise document.error([*inside, "base"], f"unknown dialect {raw['base']!r}; choose from {names}")
-    unheard = sorted(set(raw.get("forbidden", ())) - set(FORBIDDEN))
-    if unheard:
-        what = f"no rule {unheard[0]!r}; choose from {', '.join(FORBIDDEN)}"
-        raise document.error([*inside, "forbidden", unheard[0]], what)
-    if "blocks" in told:
-        raw["blocks"] = _directory(document.path, told["blocks"])
+    unknown_rules = sorted(set(raw.get("forbidden", ())) - set(FORBIDDEN))
+    if unknown_rules:
+        problem = f"no rule {unknown_rules[0]!r}; choose from {', '.join(FORBIDDEN)}"
+        raise document.error([*inside, "forbidden", unknown_rules[0]], problem)
+    if "blocks" in stated:
+        raw["blocks"] = _directory(document.path, stated["blocks"])
         if not raw["blocks"].is_dir():
             raise document.error([*inside, "blocks"], f"no directory {raw['blocks']}; name one beside this file")
     if inside:
@@ -239,7 +279,7 @@ def _of_file(document: Document) -> Profile:
 
 
 class _Misfit(ValueError):
-    """A list of the base cannot be changed so. where: keys, and the word."""
+    """An invalid change to a list in the base. `where` holds the keys, and the word."""
 
     def __init__(self, where: tuple[str, ...], what: str) -> None:
         super().__init__(what)
@@ -247,7 +287,7 @@ class _Misfit(ValueError):
 
 
 def profile_names() -> list[str]:
-    """The dialects that there are."""
+    """Return the names of the packaged dialects."""
     return sorted(p.stem for p in DIRECTORY.glob("*.yaml") if _dialect(p))
 
 
@@ -262,12 +302,12 @@ def _read(name: str) -> dict[str, Any]:
 
 
 def _directory(path: Path, name: object) -> Path:
-    """The directory that a profile names, from its own on."""
+    """Return the directory that a profile names, relative to the profile."""
     return (path.parent / str(name)).resolve()
 
 
 def _dialect(path: Path) -> dict[str, Any] | None:
-    """The file's contents; None if it is a profile of another kind (the directory holds the platforms' too)."""
+    """Return the file's contents, or None if it is another kind of profile; the directory also holds platforms."""
     raw = loaded(path)
     if not isinstance(raw, dict) or "version" not in raw:
         return None
@@ -275,7 +315,7 @@ def _dialect(path: Path) -> dict[str, Any] | None:
 
 
 def _inherit(raw: dict[str, Any]) -> dict[str, Any]:
-    """A profile with all that it takes from its `base`: mappings are laid over, `add` and `remove` change its lists."""
+    """Merge a profile with its `base`: mappings are updated, and `add` and `remove` change lists."""
     if "base" not in raw:
         return raw
     raw = dict(raw)
@@ -319,7 +359,7 @@ def _profile(raw: dict[str, Any]) -> Profile:
 
 
 def _host(raw: dict[str, Any]) -> dict[str, Any]:
-    """The fields of a `Host`: names by the kind of their results turned round, lists made sets."""
+    """Return the fields for a `Host`: names grouped by result kind are inverted, and lists become sets."""
     functions = {name: kind for kind, names in raw.pop("functions").items() for name in names}
     attributes: dict[str, frozenset[str]] = {}
     for kind, names in raw.pop("attributes").items():

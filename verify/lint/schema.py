@@ -1,4 +1,4 @@
-"""Operator schemas as a kernel file states them in its docstring, read as text (no torch needed)."""
+"""Operator schemas in a kernel file's docstring, parsed as text without torch."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ import ast
 import re
 from dataclasses import dataclass
 
-PHILOX = "philox"  # keyword-only, beside the schema's arguments: the key and counter that a random kernel draws from
+# Keyword-only, in addition to the schema's arguments: the key and counter from which a random kernel draws.
+PHILOX = "philox"
 _SCHEMA = re.compile(r"^(?P<name>\w+::\w+(\.\w+)?)\((?P<parameters>.*)\)\s*->\s*(?P<returns>.+)$")
 _PARAMETER = re.compile(r"^(?P<type>\S.*?)\s+(?P<name>\w+)(\s*=.*)?$", re.DOTALL)
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """One argument of a schema. kind: 'tensor', 'tensors' (a list of them) or 'value'."""
+    """One argument in a schema. `kind` is 'tensor', 'tensors' (a list) or 'value'."""
 
     name: str
     kind: str
@@ -22,23 +23,23 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Schema:
-    """`aten::add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor`, taken apart."""
+    """A parsed schema such as `aten::add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor`."""
 
     overload: str
     parameters: tuple[Parameter, ...]
 
 
 def stated_schemas(docstring: str) -> dict[str, Schema]:
-    """The schemas on the first lines of a docstring, up to the first blank line, by overload name."""
+    """Return the schemas in a docstring's first lines, up to the first blank line, by overload name."""
     head = docstring.strip().split("\n\n", 1)[0]
-    head = re.sub(r"[^\S\n]+", " ", head)  # no long runs, over which the next patterns would go again and again
-    text = re.sub(r"\s*\n\s+", " ", head)  # a schema may be broken into several indented lines
+    head = re.sub(r"[^\S\n]+", " ", head)  # long runs of spaces would make the next patterns slow
+    text = re.sub(r"\s*\n\s+", " ", head)  # a schema may continue on several indented lines
     parsed = [parse_schema(line.strip()) for line in text.split("\n")]
     return {s.overload: s for s in parsed if s is not None}
 
 
 def parse_schema(text: str) -> Schema | None:
-    """None if `text` is not a schema."""
+    """Parse a schema. Return None if `text` is not one."""
     match = _SCHEMA.match(text)
     if match is None:
         return None
@@ -48,10 +49,10 @@ def parse_schema(text: str) -> Schema | None:
         if part == "*":
             keyword_only = True
             continue
-        found = _PARAMETER.match(part)
-        if found is None:
+        parameter = _PARAMETER.match(part)
+        if parameter is None:
             return None
-        parameters.append(Parameter(found["name"], _kind(found["type"]), keyword_only))
+        parameters.append(Parameter(parameter["name"], _kind(parameter["type"]), keyword_only))
     return Schema(match["name"], tuple(parameters))
 
 
@@ -73,17 +74,17 @@ def _kind(type_text: str) -> str:
 
 
 def bind(schema: Schema, wrapper: ast.FunctionDef) -> dict[str, str] | str:
-    """Which kind each wrapper parameter gets when the wrapper is called for `schema`, or why it cannot be called.
+    """Return the kind that each wrapper parameter receives when called for `schema`, or the reason why the call fails.
 
     The call passes every argument: positional ones in order, keyword-only ones by name.
     """
     arguments = wrapper.args
     positional = [a.arg for a in (*arguments.posonlyargs, *arguments.args)]
     by_name = {a.arg for a in (*arguments.args, *arguments.kwonlyargs)}
-    given = [p for p in schema.parameters if not p.keyword_only]
-    if len(given) > len(positional):
-        return f"takes {len(positional)} positional arguments, {schema.overload} passes {len(given)}"
-    bound = {name: p.kind for name, p in zip(positional, given, strict=False)}
+    passed = [p for p in schema.parameters if not p.keyword_only]
+    if len(passed) > len(positional):
+        return f"takes {len(positional)} positional arguments, {schema.overload} passes {len(passed)}"
+    bound = {name: p.kind for name, p in zip(positional, passed, strict=False)}
     for p in schema.parameters:
         if p.keyword_only and p.name not in by_name:
             return f"has no parameter {p.name!r}, which {schema.overload} passes by name"
@@ -99,6 +100,6 @@ def _required(wrapper: ast.FunctionDef) -> list[str]:
     a = wrapper.args
     positional = [*a.posonlyargs, *a.args]
     without_default = positional[: len(positional) - len(a.defaults)]
-    given = zip(a.kwonlyargs, a.kw_defaults, strict=True)
-    keyword = [k for k, default in given if default is None and k.arg != PHILOX]
+    keyword_only = zip(a.kwonlyargs, a.kw_defaults, strict=True)
+    keyword = [k for k, default in keyword_only if default is None and k.arg != PHILOX]
     return [x.arg for x in (*without_default, *keyword)]

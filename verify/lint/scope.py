@@ -1,4 +1,7 @@
-"""What the rules of host code share while they follow it, and what is bound in it."""
+"""State that the rules for host code share while they walk through it, and the binding of names.
+
+`Scope` holds the known kinds of local names; `TargetRules` binds assignment targets.
+"""
 
 from __future__ import annotations
 
@@ -19,12 +22,19 @@ HANDED_ON = "launch kernels and allocate with device=x.device; a wrapper does th
 
 @dataclass
 class Scope:
-    """The place that is being followed, and what is known there.
+    """The current position in host code, and everything known there.
 
-    env: the local names. places: where each is bound. tests: what `isinstance(...)` tells where it holds and where not,
-    by the one name that it was given, until that or its subject is another. loops, lambdas: how many are around it; a
-    helper that is called in a loop is in it.
-    raising: whether it is in the message of an error, or in the test on which nothing but an error depends.
+    Attributes:
+        names: Names that the file defines or imports.
+        profile: The dialect.
+        findings: Collector for violations.
+        env: Kinds of the local names.
+        tests: For a name bound to an `isinstance(...)` result: the kinds if it is true, and if it is false. An
+            entry is dropped when its name or subject is rebound.
+        places: Node ids at which each name is bound.
+        loops: Number of enclosing loops. A helper that is called in a loop counts as inside it.
+        lambdas: Number of enclosing lambdas.
+        raising: True inside an error message, or inside a test that only decides if an error is raised.
     """
 
     names: Names
@@ -38,12 +48,12 @@ class Scope:
     raising: bool = False
 
     def saved(self) -> Env:
-        """A copy of what is known."""
+        """Return a copy of the known kinds."""
         self.findings.work(len(self.env) // 16)
         return dict(self.env)
 
     def bind(self, name: str, kind: Kind, at: ast.AST) -> None:
-        """From here on, `name` is a local name."""
+        """Bind `name` as a local name from here on."""
         self.findings.work()
         if self.names.is_module_level(name):
             self.findings.add("shadowing", at, f"{name!r} is bound again", "choose another name for the local value")
@@ -58,43 +68,43 @@ class Scope:
         self.env[name] = kind
 
     def remember(self, name: str, test: ast.expr) -> None:
-        """A name that was bound to what may be a test: bound elsewhere too, it tells nothing."""
-        told = self.narrowed(test)
-        if len(self.places[name]) == 1 and any(told):
-            self.tests[name] = told
+        """Remember a test result bound to a name, unless the name is bound elsewhere too."""
+        implied = self.narrowed(test)
+        if len(self.places[name]) == 1 and any(implied):
+            self.tests[name] = implied
 
     def narrowed(self, test: ast.expr) -> tuple[Env, Env]:
-        """What a test tells of names where it holds, and where not."""
+        """Return the kinds that a test implies for names if it is true, and if it is false."""
         return narrowed(test, self.names, self.tests)
 
     def not_in_dialect(self, node: ast.AST) -> Kind:
-        """Report a construct without a rule of its own, of which nothing is known."""
+        """Report a construct without its own rule, about which nothing is known."""
         name = type(node).__name__
         default = "write it with assignments, if, for, calls and return"
         self.findings.add("construct", node, f"{name} in host code", self.profile.constructs.get(name, default))
         return Kind.VALUE
 
     def handed_on(self, node: ast.AST, *kinds: Kind) -> None:
-        """Report a use that reads something off a kernel or a device, but for the sake of an error."""
+        """Report a use that reads something from a kernel or a device, except inside an error message."""
         if not self.raising and OPAQUE.intersection(kinds):
-            which = "a kernel" if Kind.KERNEL in kinds else "a device"
-            what = f"{shown(node)[:60]} reads something off {which}, which may tell where the program runs"
-            self.findings.add("introspection", node, what, HANDED_ON)
+            source = "a kernel" if Kind.KERNEL in kinds else "a device"
+            problem = f"{shown(node)[:60]} reads something off {source}, which may tell where the program runs"
+            self.findings.add("introspection", node, problem, HANDED_ON)
 
     def not_in_lambda(self, node: ast.AST, what: str, instead: str) -> None:
-        """Report a call that only a function's body may make."""
+        """Report a call that is only allowed in a function body."""
         if self.lambdas:
             self.findings.add("lambda", node, f"{what} in a lambda", instead)
 
 
 class TargetRules:
-    """Binds the targets of assignments, loops and comprehensions."""
+    """Binding of targets in assignments, loops and comprehensions."""
 
     def __init__(self, scope: Scope, expressions: ExpressionRules) -> None:
         self.scope, self.findings, self.expressions = scope, scope.findings, expressions
 
     def bind(self, target: ast.expr, kind: Kind, value: ast.expr | None = None) -> None:
-        """Record what an assignment (of `value`, where it is known) tells about its target."""
+        """Bind a target to a value with this kind. `value` is the assigned expression, if known."""
         if isinstance(target, ast.Name):
             self.scope.bind(target.id, kind, target)
         elif isinstance(target, ast.Starred):
@@ -105,21 +115,21 @@ class TargetRules:
         elif isinstance(target, ast.Subscript):
             self._store(target, kind, value)
         else:
-            what = f"assignment to {shown(target)[:60]}"
-            self.findings.add("assignment", target, what, "use a local variable; nothing may outlive the call")
+            problem = f"assignment to {shown(target)[:60]}"
+            self.findings.add("assignment", target, problem, "use a local variable; nothing may outlive the call")
 
     def _store(self, target: ast.Subscript, kind: Kind, value: ast.expr | None) -> None:
         base = self.expressions.visit(target.value)
         self.expressions.visit(target.slice)
         fills = isinstance(value, ast.Constant) and self.expressions.makes_view(target.slice)
         if base is Kind.TENSOR and not fills:
-            what = f"assignment into tensor {shown(target)[:60]}"
-            self.findings.add("tensor-indexing", target, what, "let a kernel tl.store the values, with a mask")
+            problem = f"assignment into tensor {shown(target)[:60]}"
+            self.findings.add("tensor-indexing", target, problem, "let a kernel tl.store the values, with a mask")
         elif base is Kind.LIST and kind is Kind.TENSOR and isinstance(target.value, ast.Name):
             self.scope.env[target.value.id] = Kind.TENSOR_LIST
 
     def bind_each(self, target: ast.expr, iterable: ast.expr) -> None:
-        """Bind a loop's target to the elements of `iterable`, through zip and enumerate."""
+        """Bind a loop's target to the elements in `iterable`, looking through zip and enumerate."""
         kind = self.expressions.visit(iterable)
         if isinstance(iterable, ast.Call) and isinstance(iterable.func, ast.Name) and isinstance(target, ast.Tuple):
             sources: dict[str, list[ast.expr | None]] = {"zip": [*iterable.args], "enumerate": [None, *iterable.args]}

@@ -1,4 +1,4 @@
-"""What `**value` passes to a launch, where the source tells."""
+"""Find the keywords that `**value` passes to a launch, if the source shows them."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ _READING = frozenset({"get", "items", "keys", "values", "copy"})
 
 
 def spread(node: ast.expr, names: Names, work: Work, seen: frozenset[str] = frozenset()) -> Pairs | None:
-    """Keywords and their values in a dict display, in a name that only such displays are assigned to, in what a helper
-    returns. None where that cannot be told."""
+    """Return the keywords and values in `node`, or None if they cannot be determined.
+
+    Supported are dict displays, names that are only assigned such displays, and helpers that return them.
+    """
     work(1)
     if isinstance(node, ast.Dict):
         work(len(node.keys))
@@ -25,12 +27,12 @@ def spread(node: ast.expr, names: Names, work: Work, seen: frozenset[str] = froz
     if isinstance(node, ast.IfExp):
         return _all([node.body, node.orelse], names, work, seen)
     if isinstance(node, ast.Subscript):
-        whole = spread(node.value, names, work, seen)  # of a table of displays
+        whole = spread(node.value, names, work, seen)  # a table that contains displays
         return None if whole is None else _all([value for _, value in whole], names, work, seen)
     name = getattr(node.func if isinstance(node, ast.Call) else node, "id", "")
     if isinstance(node, ast.Call) and name == "dict" and not node.args:
-        given = [[(k.arg, k.value)] if k.arg else spread(k.value, names, work, seen) for k in node.keywords]
-        return _joined(given)
+        parts = [[(k.arg, k.value)] if k.arg else spread(k.value, names, work, seen) for k in node.keywords]
+        return _joined(parts)
     if name in seen:
         return None
     if isinstance(node, ast.Call) and name in names.helpers:
@@ -43,18 +45,18 @@ def spread(node: ast.expr, names: Names, work: Work, seen: frozenset[str] = froz
 
 
 def _display(node: ast.Dict, names: Names, work: Work, seen: frozenset[str]) -> Pairs | None:
-    found: list[Pairs | None] = []
+    parts: list[Pairs | None] = []
     for key, value in zip(node.keys, node.values, strict=True):
         if key is None:
-            found.append(spread(value, names, work, seen))
+            parts.append(spread(value, names, work, seen))
         else:
-            found.append([(str(key.value), value)] if isinstance(key, ast.Constant) else None)
-    return _joined(found)
+            parts.append([(str(key.value), value)] if isinstance(key, ast.Constant) else None)
+    return _joined(parts)
 
 
 def _stored(name: str, names: Names, work: Work) -> Pairs | None:
-    """What `name["KEY"] = ...` adds; None if the name is used in another way that could add to it."""
-    found: Pairs = []
+    """Return the items that `name["KEY"] = ...` adds, or None if other uses of the name could add items."""
+    stored: Pairs = []
     for node in chain.from_iterable(map(walk, names.helpers.values())):
         work(1)
         if isinstance(node, ast.Attribute) and getattr(node.value, "id", "") == name and node.attr not in _READING:
@@ -63,8 +65,8 @@ def _stored(name: str, names: Names, work: Work) -> Pairs | None:
             if isinstance(target, ast.Subscript) and getattr(target.value, "id", "") == name:
                 if not isinstance(target.slice, ast.Constant):
                     return None
-                found.append((str(target.slice.value), node.value))  # type: ignore[attr-defined]
-    return found
+                stored.append((str(target.slice.value), node.value))  # type: ignore[attr-defined]
+    return stored
 
 
 def _all(nodes: list[ast.expr | None] | list[ast.expr], names: Names, work: Work, seen: frozenset[str]) -> Pairs | None:

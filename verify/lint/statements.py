@@ -1,7 +1,7 @@
-"""Lint of the statements of host code, and what they do to the local names.
+"""Lint rules for statements in host code, and their effect on the local names.
 
-Every statement is followed in order with what is known of each local name (a tensor, a list, ...), so that an operator
-or an index on a tensor is found wherever it can be known to be one.
+The rules follow every statement in order and track the known kind of each local name (a tensor, a list, ...).
+They can therefore find an operator or an index on a tensor wherever its kind is known.
 """
 
 from __future__ import annotations
@@ -19,7 +19,10 @@ _ROW = (ast.Tuple, ast.List)
 
 
 class StatementRules:
-    """Follows blocks of statements. returns: the kind of what was returned so far, None before the first return."""
+    """Walker over blocks of statements.
+
+    `returns` is the joined kind of all returned values so far, or None before the first return.
+    """
 
     def __init__(self, scope: Scope, expressions: ExpressionRules) -> None:
         self.scope, self.names, self.profile, self.findings = scope, scope.names, scope.profile, scope.findings
@@ -33,7 +36,7 @@ class StatementRules:
             rule(statement)
 
     def _branch(self, env: Env, body: Sequence[ast.stmt]) -> Env:
-        """What is known at the end of a block that starts with `env`."""
+        """Follow a block that starts with `env`, and return the known kinds at its end."""
         self.findings.work(len(env) // 4)
         self.scope.env = dict(env)
         self.block(body)
@@ -71,7 +74,7 @@ class StatementRules:
             self.bind(node.target, value)
 
     def follow_FunctionDef(self, node: ast.FunctionDef) -> None:
-        """`def grid(meta): return (...)` is a lambda with a name."""
+        """Treat `def grid(meta): return (...)` like a lambda with a name."""
         body = [s for s in node.body if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))]
         returned = body[0].value if len(body) == 1 and isinstance(body[0], ast.Return) else None
         if not self.profile.bare or node.decorator_list or returned is None:
@@ -83,7 +86,7 @@ class StatementRules:
         self.scope.bind(node.name, Kind.VALUE, node)
 
     def follow_Delete(self, node: ast.Delete) -> None:
-        """Of items of a list or dict, or of local names."""
+        """Allow the deletion of items in a list or dict, and of local names."""
         for target in node.targets:
             item = isinstance(target, ast.Subscript) and self.visit(target.value) in MUTABLE
             local = isinstance(target, ast.Name) and target.id in self.scope.env
@@ -93,7 +96,7 @@ class StatementRules:
                 self.visit(target.slice)
 
     def follow_If(self, node: ast.If) -> None:
-        """A branch that leaves tells nothing about what comes after."""
+        """Follow both branches and merge their results, except from a branch that leaves the block."""
         self._test(node.test, bool(node.body) and isinstance(node.body[0], ast.Raise) and not node.orelse)
         before = self.scope.saved()
         holds, fails = self.scope.narrowed(node.test)
@@ -106,7 +109,7 @@ class StatementRules:
             self.scope.env = merge(then, other)
 
     def follow_For(self, node: ast.For) -> None:
-        for _ in range(2):  # the second time with what the first left behind, if anything
+        for _ in range(2):  # the second pass starts with the kinds that the first left, if they differ
             before = self.scope.saved()
             self.expressions.targets.bind_each(node.target, node.iter)
             self.scope.loops += 1
@@ -144,19 +147,19 @@ class StatementRules:
         self._message(node.cause)
 
     def _test(self, node: ast.expr, raises: bool) -> None:
-        """A condition. raises: on which nothing depends but whether an error is raised."""
+        """Check a condition. `raises` is True if it only decides about raising an error."""
         self.scope.raising = raises
         self.expressions.truth(node)
         self.scope.raising = False
 
     def _message(self, node: ast.expr | None) -> None:
-        """An error's text, which may name the type of a value, and its device."""
+        """Check an error message, which may contain a value's type and its device."""
         self.scope.raising = True
         self.expressions.each([node])
         self.scope.raising = False
 
     def _nothing(self, node: ast.stmt) -> None:
-        """Imports are reported where imports are checked."""
+        """Ignore the statement. Imports are reported by the import rule."""
 
     follow_Pass = follow_Break = follow_Continue = follow_Import = follow_ImportFrom = _nothing
 
@@ -171,7 +174,7 @@ class StatementRules:
             self.block(body)
 
     def follow_With(self, node: ast.With) -> None:
-        """Some contexts are in the dialect, where they are not bound to a name."""
+        """Allow the contexts in the profile, unless they are bound to a name."""
         plain = [i.context_expr for i in node.items if i.optional_vars is None]
         contexts = self.profile.host.contexts
         calls = [c for c in plain if isinstance(c, ast.Call) and self.names.dotted(c.func) in contexts]

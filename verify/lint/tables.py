@@ -1,4 +1,7 @@
-"""Module-level values of a bare file: constants with annotations, and tables that nothing ever changes."""
+"""Module-level values in a bare file: annotated constants, and tables that are never changed.
+
+A bare file comes without our declarations, such as an LLM's plain answer.
+"""
 
 from __future__ import annotations
 
@@ -14,14 +17,14 @@ _READING_METHODS = frozenset({"get", "items", "keys", "values", "index", "count"
 _READING_BUILTINS = frozenset(
     {"len", "sorted", "tuple", "list", "dict", "set", "min", "max", "enumerate", "zip", "any"}
 )
-_TELLING_METHODS = frozenset({"keys", "index", "count"})  # which give no item
-_ALIASES = 8  # names that one table may have
+_TELLING_METHODS = frozenset({"keys", "index", "count"})  # methods that return no item
+_ALIASES = 8  # names that may alias one table
 _MUTABLE = frozenset({"dict", "list", "set"})
 _CONTAINERS = _MUTABLE | {"frozenset", "tuple"}
 
 
 class ModuleValues:
-    """Tells which module-level assignments are plain values that stay what they are."""
+    """Classifier for module-level assignments: plain values that never change, or others."""
 
     def __init__(
         self,
@@ -35,7 +38,7 @@ class ModuleValues:
         self.is_literal = is_literal
 
     def allow(self, node: ast.stmt) -> bool:
-        """Whether a statement defines a constant, or a table that is only ever read."""
+        """Return True if a statement defines a constant, or a table that is only read."""
         if isinstance(node, ast.AnnAssign):
             return self._plain_annotation(node.annotation) and self._stays(node.target, node.value)
         if not isinstance(node, ast.Assign):
@@ -43,7 +46,7 @@ class ModuleValues:
         return all(self._stays(target, value) for t in node.targets for target, value in pairs(t, node.value))
 
     def _stays(self, target: ast.expr | None, value: ast.expr | None) -> bool:
-        """Whether a value is plain, and immutable or nowhere changed."""
+        """Return True if a value is plain, and immutable or never changed."""
         if not isinstance(target, ast.Name) or value is None or not self._value(value):
             return False
         level = self._level(value)
@@ -51,7 +54,7 @@ class ModuleValues:
         return not level or (len(stores) == 1 and self._only_read(target.id, level, frozenset()))
 
     def _level(self, node: ast.expr) -> int:
-        """How many times to look something up, at most, before what is found is immutable; 0: it is at once."""
+        """Return the number of lookups after which a value is certainly immutable; 0 if it is immutable itself."""
         if isinstance(node, ast.Dict):
             return 1 + max(map(self._level, node.values), default=0)
         if isinstance(node, ast.List | ast.Set):
@@ -60,12 +63,12 @@ class ModuleValues:
             inside = max(map(self._level, node.elts), default=0)
             return inside + bool(inside)
         if isinstance(node, ast.Call) and self._made(node):
-            own = int(self._made(node) in _MUTABLE)
-            return max([own, *map(self._level, node.args), *(1 + self._level(k.value) for k in node.keywords)])
+            own_level = int(self._made(node) in _MUTABLE)
+            return max([own_level, *map(self._level, node.args), *(1 + self._level(k.value) for k in node.keywords)])
         return int(isinstance(node, ast.ListComp))
 
     def _made(self, node: ast.expr) -> str:
-        """`tuple` of `tuple([1, 2])`; '' of all else."""
+        """Return `tuple` for `tuple([1, 2])`, and likewise for other containers; '' for anything else."""
         name = node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else ""
         return name if name in _CONTAINERS and not self.names.is_module_level(name) else ""
 
@@ -94,7 +97,7 @@ class ModuleValues:
         return is_kernel or self.names.dotted(node) in self.profile.host.values
 
     def _configs(self, node: ast.ListComp) -> bool:
-        """`[triton.Config({"B": b}) for b in (64, 128)]`"""
+        """Return True for `[triton.Config({"B": b}) for b in (64, 128)]` and the like."""
         bound = {g.target.id for g in node.generators if isinstance(g.target, ast.Name)}
         plain = len(bound) == len(node.generators) and all(self._value(g.iter) and not g.ifs for g in node.generators)
         return plain and isinstance(node.elt, ast.Call) and self._config(node.elt, bound)
@@ -117,7 +120,7 @@ class ModuleValues:
         return self._value(node)
 
     def _only_read(self, name: str, level: int, seen: frozenset[str]) -> bool:
-        """Whether a name of a table is used nowhere in a way that could change the table, or a table in it."""
+        """Return True if no use of a table's name could change the table, or a table inside it."""
         plain = [n for n in self._uses[name] if not isinstance(self._parents[id(n)], ast.AugAssign)]
         loads = [n for n in plain if isinstance(n.ctx, ast.Load)]
         return len(plain) == len(self._uses[name]) and all(self._reads(n, level, seen | {name}) for n in loads)
@@ -135,7 +138,7 @@ class ModuleValues:
         return uses
 
     def _reads(self, node: ast.expr, level: int, seen: frozenset[str]) -> bool:
-        """Whether what is around a table of this level only reads it, and the tables in it."""
+        """Return True if the code around a table with this level only reads it, and the tables inside it."""
         self.findings.work()
         parent = self._parents[id(node)]
         if isinstance(parent, ast.Subscript):
@@ -151,9 +154,9 @@ class ModuleValues:
         return isinstance(parent, ast.Compare | ast.FormattedValue) or (level == 1 and self._copies(node, parent))
 
     def _found(self, node: ast.Subscript, level: int, seen: frozenset[str]) -> bool:
-        """Whether what is looked up in a table of this level is only read."""
+        """Return True if a value looked up in a table with this level is only read."""
         if level == 1:
-            return True  # immutable, or a copy
+            return True  # the item is immutable, or a slice copies the table
         return self._reads(node, level if isinstance(node.slice, ast.Slice) else level - 1, seen)
 
     def _method(self, node: ast.Attribute, level: int, seen: frozenset[str]) -> bool:
@@ -165,10 +168,11 @@ class ModuleValues:
         return node.attr == "get" and call.func is node and self._reads(call, level - 1, seen)
 
     def _copies(self, node: ast.expr, parent: ast.AST) -> bool:
-        """Whether what is around a table reads its items or copies it."""
+        """Return True if the code around a table reads its items or copies it."""
         if isinstance(parent, ast.keyword):
             call = self._parents[id(parent)]
-            return parent.arg is None or (isinstance(call, ast.Call) and self._decorates(call))  # `**TABLE` copies
+            # `**TABLE` makes a copy.
+            return parent.arg is None or (isinstance(call, ast.Call) and self._decorates(call))
         if isinstance(parent, ast.Dict):
             return any(k is None and v is node for k, v in zip(parent.keys, parent.values, strict=True))
         if isinstance(parent, ast.Call):
@@ -178,5 +182,5 @@ class ModuleValues:
         return isinstance(parent, ast.For | ast.comprehension) and parent.iter is node
 
     def _decorates(self, node: ast.Call) -> bool:
-        """`triton.autotune(configs=TABLE, ...)`"""
+        """Return True for a decorator call such as `triton.autotune(configs=TABLE, ...)`."""
         return self.names.dotted(node.func) in self.profile.decorators
