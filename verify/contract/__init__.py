@@ -1,1 +1,1 @@
-"""What a kernel file says, read without executing it, and which overloads it serves by derivation."""
+"""The contract for kernel files, read without executing them, and the overloads that they serve by derivation."""

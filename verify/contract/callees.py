@@ -1,4 +1,4 @@
-"""Operators that a wrapper may ask of the library: answered by the library's kernels, never by ATen's."""
+"""Library operators that a wrapper may call; the library's kernels answer these calls, never ATen's."""
 
 from __future__ import annotations
 
@@ -16,9 +16,12 @@ Wrapper = Callable[..., Any]
 
 
 def serving(wrapper: Wrapper, callees: Mapping[str, Wrapper]) -> Wrapper:
-    """The wrapper, whose own calls `torch.ops.aten.NAME.OVERLOAD(...)` of these overloads their wrappers answer.
+    """Return the wrapper with its `torch.ops.aten.NAME.OVERLOAD(...)` calls redirected to the callees.
 
-    A callee is served with its own callees and no others. Whatever else is called goes on to PyTorch.
+    Args:
+        wrapper: The wrapper that makes the calls.
+        callees: Wrappers by overload name. Each is served with its own callees and no others. All other calls
+            go to PyTorch.
     """
     if not callees:
         return wrapper
@@ -32,7 +35,7 @@ def serving(wrapper: Wrapper, callees: Mapping[str, Wrapper]) -> Wrapper:
 
 
 class _Serving(TorchFunctionMode):
-    """Comes before the dispatcher, and is off while a callee runs."""
+    """Function mode that redirects calls before the dispatcher sees them. It is inactive while a callee runs."""
 
     def __init__(self, callees: Mapping[str, Wrapper]) -> None:
         super().__init__()

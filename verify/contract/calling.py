@@ -1,12 +1,13 @@
-"""How a bare wrapper is called: one that may be written like PyTorch's function, and not from the operator's schema.
+"""Call a bare wrapper, which may follow PyTorch's function signature instead of the operator's schema.
 
-`torch.nn.functional.embedding(input, weight)` is `aten::embedding(weight, indices)`, and the `reduction` that is "mean"
-for the one is 1 for the other. What the wrapper's signature takes first, of these, is how it is called:
+`torch.nn.functional.embedding(input, weight)` is `aten::embedding(weight, indices)`, and a `reduction` that is
+"mean" for the function is 1 for the operator. The first of these calls that fits the wrapper's signature is
+made:
 
-1. by name, where each parameter without a default is an argument of the schema, perhaps by another name;
-2. as PyTorch's Python function of that name: what has no default by position, what differs from its default by name; or
-   all of it by position;
-3. in the schema's order, without the last arguments as long as they have their defaults.
+- 1. By name, if each parameter without a default is an argument in the schema, perhaps under a synonym.
+- 2. Like PyTorch's Python function with the same name: parameters without a default by position, and values
+  that differ from their default by name; or all of these by position.
+- 3. In the schema's order, dropping trailing arguments that have their default values.
 """
 
 from __future__ import annotations
@@ -20,28 +21,36 @@ import torch
 
 from traces.overloads import base_name, resolve
 
-Arguments = tuple[list[Any], dict[str, Any]]  # by position, by name
+Arguments = tuple[list[Any], dict[str, Any]]  # positional arguments, keyword arguments
 
-# What schemas have as a number and Python functions as a word.
+# Arguments that are numbers in schemas and words in Python functions.
 _WORDS = {
     "reduction": ("none", "mean", "sum"),
     "interpolation_mode": ("bilinear", "nearest", "bicubic"),
     "padding_mode": ("zeros", "border", "reflection"),
 }
-# The arguments of a schema that a parameter of another name may stand for.
+# Schema arguments that a parameter with another name may stand for.
 _SYNONYMS = {
     **dict.fromkeys(("input", "self", "x", "inp", "tensor", "input_tensor"), ("self", "input", "indices")),
     "training": ("train",),
     "mode": ("interpolation_mode",),
     "size": ("output_size",),
 }
-_HINTS = frozenset({"cudnn_enabled", "cudnn_enable", "benchmark", "deterministic"})  # no answer depends on them
+# Hints that do not affect the result.
+_HINTS = frozenset({"cudnn_enabled", "cudnn_enable", "benchmark", "deterministic"})
 
 
 def call(overload: str, wrapper: Callable[..., Any], values: Mapping[str, Any]) -> Any:
-    """Call the wrapper with the arguments of the overload, `values`, which go by their names in its schema.
+    """Call the wrapper with the overload's arguments.
 
-    If no call fits, the first is made, whose TypeError tells what is amiss.
+    Args:
+        overload: Full name of the overload.
+        wrapper: The wrapper to call.
+        values: All arguments by their names in the schema.
+
+    Raises:
+        TypeError: No call fits. The first candidate is then made anyway, so that its error explains the
+            mismatch.
     """
     signature = inspect.signature(wrapper)
     calls = list(_calls(overload, signature, values))
@@ -63,11 +72,11 @@ def _calls(overload: str, signature: inspect.Signature, values: Mapping[str, Any
 def _by_name(
     arguments: list[Any], signature: inspect.Signature, values: Mapping[str, Any], words: bool
 ) -> dict[str, Any] | None:
-    """Each value by the name of its parameter; None if a parameter without a default is not among the arguments.
+    """Return each value under its parameter's name, or None if a parameter without a default matches no argument.
 
-    Left out is what is None or, for a parameter that is None by default, the schema's default. What the signature has
-    no parameter for keeps the schema's name, so that the call does not fit, unless it has its default. words: a
-    parameter without a default takes "mean", and not a number.
+    A value is omitted if it is None, or if it is the schema's default and the parameter's default is None. A
+    value without a parameter keeps its schema name, so that the call does not fit, unless it may be omitted. If
+    `words` is True, a parameter without a default receives "mean" instead of a number.
     """
     places = _places(arguments, signature)
     if places is None:
@@ -86,19 +95,19 @@ def _by_name(
 
 
 def _places(arguments: list[Any], signature: inspect.Signature) -> dict[str, inspect.Parameter] | None:
-    """The parameter of each argument that has one, by the argument's name."""
+    """Return the parameter for each argument that has one, by the argument's name."""
     parameters = signature.parameters.values()
     if any(p.kind not in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY) for p in parameters):
         return None
     names = [a.name for a in arguments]
-    found = {p.name: p for p in parameters if p.name in names}
+    by_argument = {p.name: p for p in parameters if p.name in names}
     for parameter in (p for p in parameters if p.name not in names):
-        meant = next((n for n in _SYNONYMS.get(parameter.name, ()) if n in names and n not in found), None)
+        meant = next((n for n in _SYNONYMS.get(parameter.name, ()) if n in names and n not in by_argument), None)
         if meant is not None:
-            found[meant] = parameter
+            by_argument[meant] = parameter
         elif parameter.default is parameter.empty:
             return None
-    return found
+    return by_argument
 
 
 def _like_function(arguments: list[Any], function: inspect.Signature, values: Mapping[str, Any]) -> Iterator[Arguments]:
@@ -108,11 +117,11 @@ def _like_function(arguments: list[Any], function: inspect.Signature, values: Ma
     if named is None or not set(required) <= named.keys() <= function.parameters.keys():
         return
     first = [named[name] for name in required]
-    others = [p for p in parameters if p.name not in required]
-    changed = {p.name: named[p.name] for p in others if p.name in named and not _equal(named[p.name], p.default)}
+    optional = [p for p in parameters if p.name not in required]
+    changed = {p.name: named[p.name] for p in optional if p.name in named and not _equal(named[p.name], p.default)}
     yield first, changed
-    last = max((i for i, p in enumerate(others) if p.name in changed), default=-1)
-    yield first + [changed.get(p.name, p.default) for p in others[: last + 1]], {}
+    last = max((i for i, p in enumerate(optional) if p.name in changed), default=-1)
+    yield first + [changed.get(p.name, p.default) for p in optional[: last + 1]], {}
 
 
 def _like_schema(arguments: list[Any], values: Mapping[str, Any]) -> Iterator[Arguments]:
@@ -128,7 +137,7 @@ def _like_schema(arguments: list[Any], values: Mapping[str, Any]) -> Iterator[Ar
 
 @cache
 def _function(operator: str) -> inspect.Signature | None:
-    """The signature of PyTorch's function that calls this operator, if it is written in Python."""
+    """Return the signature of the PyTorch function that calls this operator, if it is written in Python."""
     stems = (operator, operator.removesuffix("_nd"), operator.removesuffix("_loss"), operator.removesuffix("r"))
     names = [name for stem in (*stems, operator.replace("_", "")) for name in (stem, f"_{stem}")]
     for name in dict.fromkeys(names):
@@ -154,7 +163,11 @@ def _has_default(argument: Any, value: Any) -> bool:
 
 
 def _equal(a: Any, b: Any) -> bool:
-    """Whether two values other than tensors are the same; numbers may be of another type, but not truth values."""
+    """Return True if two values other than tensors are equal.
+
+    Numbers may differ in type, except that a bool only equals a bool. Tensors are equal only if they are
+    identical.
+    """
     if isinstance(a, torch.Tensor) or isinstance(b, torch.Tensor) or isinstance(a, bool) != isinstance(b, bool):
         return a is b
     if isinstance(a, list | tuple) and isinstance(b, list | tuple):

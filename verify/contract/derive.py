@@ -1,14 +1,16 @@
-"""How one functional kernel serves the in-place, `out=` and `_foreach_` overloads of its operator.
+"""Derivation of in-place, `out=` and `_foreach_` overloads from one functional kernel.
 
-This is the only place that knows. A `Plan` says which overload's kernel is used and how; `call` runs it:
+All knowledge about derivation is in this module. A `Plan` names the overload whose kernel is used, and the
+method; `call` runs it:
 
-- foreach: the kernel once per element of the tensor lists (ATen, native/ForeachOpsKernels.cpp, slow path), where it is
-  built on the block `elementwise` in launches of up to 32 tensors (multi_tensor_apply);
-- foreach in place, where its functional form has a kernel of its own that takes a destination: that, with `out=self`;
-  where its twin is in place alone (`aten::copy_`): that;
-- in place: the kernel with `out=self` where its wrapper takes a destination, else the kernel and then the library's
-  `aten::copy_` kernel;
-- `out=`: the kernel, then `aten::copy_` into the destination, resized by the platform if its shape differs.
+- foreach: run the kernel once per element in the tensor lists (ATen, native/ForeachOpsKernels.cpp, slow path).
+  If it is built on the block `elementwise`, launches are combined for up to 32 tensors (multi_tensor_apply).
+- foreach in place: if the functional foreach form has its own kernel that takes a destination, call it with
+  `out=self`; if only an in-place twin exists (`aten::copy_`), call that.
+- in place: call the kernel with `out=self` if its wrapper takes a destination, else the kernel and then the
+  library's `aten::copy_` kernel.
+- `out=`: call the kernel, then `aten::copy_` into the destination, which the platform resizes if its shape
+  differs.
 """
 
 from __future__ import annotations
@@ -33,19 +35,26 @@ COPY = "aten::copy_"
 _SILENT = tagged("resizes_silently")
 _BY_COLUMNS = tagged("by_columns")
 _MADE_BY_COLUMNS = _BY_COLUMNS | tagged("empty_by_columns")
-RESIZED = (  # as ATen warns (Resize.cpp, `resize_output_check`)
+RESIZED = (  # ATen's own warning (Resize.cpp, `resize_output_check`)
     "An output with one or more elements was resized since it had shape {}, which does not match the required output "
     "shape {}. This behavior is deprecated; resize it to zero elements to use it again."
 )
 _FOREACH = "_foreach_"
-_FOREACH_BASE = {"norm": "linalg_vector_norm"}  # the operators whose foreach form has another name
-_FUNCTIONAL = {"normal": "normal_functional"}  # those whose functional form has another name
+_FOREACH_BASE = {"norm": "linalg_vector_norm"}  # operators whose foreach form has another name
+_FUNCTIONAL = {"normal": "normal_functional"}  # operators whose functional form has another name
 Wrapper = Callable[..., Any]
 
 
 @dataclass(frozen=True)
 class Plan:
-    """base: the overload whose kernel runs. foreach: once per element. written: the argument that takes the result."""
+    """One way to serve an overload.
+
+    Attributes:
+        overload: The overload to serve.
+        base: The overload whose kernel runs.
+        foreach: True if the kernel runs once per list element.
+        written: Name of the argument that receives the result, or None.
+    """
 
     overload: str
     base: str
@@ -58,13 +67,13 @@ class Plan:
 
     @property
     def whole(self) -> bool:
-        """Whether the kernel takes the lists as they are and writes them in place, so that it must take `out`."""
+        """Return True if the kernel takes entire lists and writes them in place, so that it has to accept `out`."""
         return not self.direct and self.base.startswith(f"aten::{_FOREACH}")
 
 
 @cache
 def plans(overload: str) -> tuple[Plan, ...]:
-    """Every way to serve `overload`, best first: its own kernel, then the functional overloads it derives from."""
+    """Return every way to serve `overload`, best first: its own kernel, then the functional overloads behind it."""
     found = [Plan(overload, overload)]
     schema = resolve(overload)._schema
     name = schema.name.removeprefix("aten::")
@@ -89,7 +98,7 @@ def plans(overload: str) -> tuple[Plan, ...]:
 
 
 def _alike(overload: str, functional: str) -> bool:
-    """Whether `functional` exists, writes nothing and takes the same arguments."""
+    """Return True if `functional` exists, writes nothing and takes the same arguments."""
     try:
         other = resolve(functional)
     except UserError:
@@ -99,9 +108,9 @@ def _alike(overload: str, functional: str) -> bool:
 
 
 def functional_base(overload: str) -> str:
-    """The overload to write a kernel for so that `overload` is served: its functional form, or itself."""
-    found = plans(overload)
-    same_kind = [p.base for p in found[1:] if not p.whole]
+    """Return the overload for which to write a kernel so that `overload` is served: its functional form, or itself."""
+    candidates = plans(overload)
+    same_kind = [p.base for p in candidates[1:] if not p.whole]
     return same_kind[0] if same_kind else overload
 
 
@@ -114,7 +123,7 @@ def _functional_overloads(packet: str) -> list[torch._ops.OpOverload]:
 
 
 def _in_place_overloads(packet: str, schema: Any) -> list[torch._ops.OpOverload]:
-    """Those that take the arguments of one element of a foreach overload."""
+    """Return the in-place overloads that take the arguments for one element of a foreach overload."""
     ops = getattr(torch.ops.aten, packet, None)
     overloads = [] if ops is None else [getattr(ops, name) for name in ops.overloads()]
     return [b for b in overloads if _distance(schema, b) == 0]
@@ -125,25 +134,26 @@ def _element_type(type_text: str, foreach: bool) -> str:
 
 
 def _places(given: list[Any], base: torch._ops.OpOverload) -> list[int]:
-    """For each argument in `given` its position among the arguments of `base`: by name, else by order."""
+    """Return the position in `base` for each argument in `given`: by name, else by order."""
     names = [a.name for a in base._schema.arguments]
     return [names.index(a.name) if a.name in names else i for i, a in enumerate(given)]
 
 
 def _distance(schema: Any, base: torch._ops.OpOverload) -> int | None:
-    """How many Python numbers of `schema` would land in Tensor places of `base`; None where an argument has no place.
+    """Count the numbers in `schema` that would be passed to Tensor parameters of `base`.
 
-    Of a foreach overload one element is looked at. A number in a Tensor place is legal: ATen wraps it the same way.
+    Return None if an argument has no matching parameter. For a foreach overload, the arguments for one element
+    are compared. Passing a number to a Tensor parameter is legal, because ATen wraps it in the same way.
     """
     foreach = schema.name.removeprefix("aten::").startswith(_FOREACH)
-    given = [a for a in schema.arguments if a.name != "out"]
+    passed = [a for a in schema.arguments if a.name != "out"]
     arguments = base._schema.arguments
-    places = _places(given, base)
+    places = _places(passed, base)
     if any(p >= len(arguments) for p in places) or len(set(places)) < len(places):
         return None
     if not all(a.has_default_value() for i, a in enumerate(arguments) if i not in places):
         return None
-    types = [(_element_type(str(a.type), foreach), str(arguments[p].type)) for a, p in zip(given, places, strict=True)]
+    types = [(_element_type(str(a.type), foreach), str(arguments[p].type)) for a, p in zip(passed, places, strict=True)]
     wrapped = sum(g == "number" and p == "Tensor" for g, p in types)
     fits = all(g == p or (g == "number" and p in ("Tensor", "Optional[number]")) for g, p in types)
     return wrapped if fits else None
@@ -158,12 +168,23 @@ def call(
     own_defaults: bool = False,
     warns: bool = True,
 ) -> Any:
-    """Run `plan` with `wrapper`, the base's wrapper, on the arguments `given` (by schema name of `plan.overload`).
+    """Run `plan` with the base overload's wrapper.
 
-    copy: wrapper of the library's `aten::copy_`, or None if there is none; needed only where `takes_out` is False.
-    own_defaults: the wrapper is called as its own signature wants it (verify/contract/calling.py), and not with every
-    argument as the schema has them. warns: of `out` that is resized, as ATen does. Returns what the schema of
-    `plan.overload` returns. Raises LookupError where a copy kernel is needed and absent.
+    Args:
+        plan: The way to serve the overload.
+        given: Arguments by their schema names in `plan.overload`.
+        wrapper: The wrapper for `plan.base`.
+        takes_out: True if the wrapper accepts a destination as `out`.
+        copy: Wrapper for the library's `aten::copy_`, or None; needed only if `takes_out` is False.
+        own_defaults: Call the wrapper as its own signature requires (verify/contract/calling.py) instead of
+            with every schema argument.
+        warns: Warn if `out` is resized, as ATen does.
+
+    Returns:
+        The result that the schema of `plan.overload` declares.
+
+    Raises:
+        LookupError: A copy kernel is needed but missing.
     """
     arguments = bind(resolve(plan.overload), (), given)
     if plan.direct:
@@ -174,6 +195,7 @@ def call(
     run = _Element(plan, wrapper, takes_out, copy, warns)
     writes = bool(written(resolve(plan.base)))
     alone = out is not None or (
+        # The result is copied afterwards, so it has to exist already.
         plan.written is not None and not (takes_out or writes)
     )  # what is copied has to be there
     with nullcontext() if alone or len(elements) < 2 or _has_sparse(given) else _together(wrapper):
@@ -186,9 +208,10 @@ def call(
 def call_direct(
     op: torch._ops.OpOverload, wrapper: Wrapper, args: tuple[Any, ...], kwargs: dict[str, Any], **extra: Any
 ) -> Any:
-    """As `call` for a plan that is direct, on arguments as the dispatcher hands them over; it takes less time.
+    """Call the wrapper for a direct plan, with arguments as the dispatcher passes them.
 
-    extra: what the wrapper gets beside, such as `out=self` for a plan that is `whole`.
+    This is faster than `call`. `extra` holds additional keywords for the wrapper, such as `out=self` for a plan
+    that is `whole`.
     """
     positional, keywords = _defaults(op)
     if not kwargs.keys() <= keywords.keys():
@@ -198,21 +221,24 @@ def call_direct(
 
 @cache
 def _defaults(op: torch._ops.OpOverload) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Of the positional arguments, None where there is none, and of the others by name."""
+    """Return the defaults for the positional arguments, and those for the keyword-only ones by name.
+
+    An argument without a default gets None.
+    """
     schema = op._schema.arguments
-    found = bind(op, (), {a.name: None for a in schema if not a.has_default_value()})
-    return tuple(found[a.name] for a in schema if not a.kwarg_only), {
-        a.name: found[a.name] for a in schema if a.kwarg_only
+    defaults = bind(op, (), {a.name: None for a in schema if not a.has_default_value()})
+    return tuple(defaults[a.name] for a in schema if not a.kwarg_only), {
+        a.name: defaults[a.name] for a in schema if a.kwarg_only
     }
 
 
 class Held(threading.local):
-    """Launches that the block `elementwise` prepared in this thread and that wait for those of the other elements."""
+    """Launches that the block `elementwise` prepared in this thread, waiting for those of the other elements."""
 
     entries: list[Any] | None = None
 
     def append(self, entry: Any) -> bool:
-        """Whether the launch is kept back."""
+        """Keep a launch back. Return False if launches are not being collected."""
         if self.entries is None:
             return False
         self.entries.append(entry)
@@ -221,7 +247,7 @@ class Held(threading.local):
 
 @contextmanager
 def _together(wrapper: Wrapper) -> Iterator[None]:
-    """What the wrapper launches through the block `elementwise` goes in as few launches as there can be, at the end."""
+    """Combine the launches through the block `elementwise` into as few as possible, when the context ends."""
     names = getattr(wrapper, "__globals__", {})
     if "launch_elementwise" not in names:
         yield
@@ -241,25 +267,26 @@ def _has_sparse(arguments: Mapping[str, Any]) -> bool:
 
 
 def _split(arguments: dict[str, Any]) -> list[dict[str, Any]]:
-    """The arguments of each element: every list is taken apart, everything else is shared."""
+    """Return the arguments for each element: lists are split, everything else is shared."""
     length = len(next(v for v in arguments.values() if isinstance(v, list | tuple)))
     return [{k: v[i] if isinstance(v, list | tuple) else v for k, v in arguments.items()} for i in range(length)]
 
 
 def base_arguments(plan: Plan, arguments: Mapping[str, Any], destination: Any) -> dict[str, Any]:
-    """Return the arguments of the base overload, by name, that make the result which the destination takes.
+    """Return the base overload's arguments by name, for a result that the destination can receive.
 
-    A `dtype` or `device` that nobody chose is that of the destination: factories make their result there, and
-    reductions compute in its dtype, as ATen does (ReduceOps.cpp, `infer_dtype_from_optional`).
+    A `dtype` or `device` that the caller did not choose is taken from the destination. Factories create their
+    result there, and reductions compute in its dtype, as in ATen (ReduceOps.cpp, `infer_dtype_from_optional`).
 
     Args:
-        plan: how the overload is served.
-        arguments: those of the overload, or of one element of a foreach overload, in schema order, without `out`.
-        destination: the tensor or list of tensors that is written; None if there is none.
+        plan: The way to serve the overload.
+        arguments: Arguments for the overload, or for one element of a foreach overload, in schema order,
+            without `out`.
+        destination: The tensor or list of tensors that is written, or None.
     """
-    given = [a for a in resolve(plan.overload)._schema.arguments if a.name != "out"]
+    schema_arguments = [a for a in resolve(plan.overload)._schema.arguments if a.name != "out"]
     base = resolve(plan.base)
-    names = [base._schema.arguments[p].name for p in _places(given, base)]
+    names = [base._schema.arguments[p].name for p in _places(schema_arguments, base)]
     values = bind(base, (), dict(zip(names, arguments.values(), strict=True)))
     like = destination[0] if isinstance(destination, list | tuple) and destination else destination
     if isinstance(like, torch.Tensor):
@@ -291,7 +318,7 @@ class _Element:
     def _copy(self, destination: Any, result: Any) -> None:
         if self.copy is None:
             raise LookupError(f"{self.plan.overload} derives from {self.plan.base} and {COPY}, which has no kernel")
-        if isinstance(destination, list | tuple):  # as of aten::split_with_sizes_copy.out
+        if isinstance(destination, list | tuple):  # for example in aten::split_with_sizes_copy.out
             for each, part in zip(destination, result, strict=True):
                 self._copy(each, part)
             return
@@ -307,14 +334,14 @@ class _Element:
 
 @cache
 def _resizes_silently(base: str) -> bool:
-    """Return True if ATen's `out=` form resizes without a warning, as those of factories do."""
+    """Return True if ATen's `out=` form resizes without a warning, as factories do."""
     op = resolve(base)
     makes = not any("Tensor" in str(a.type) for a in op._schema.arguments)
     return makes or base_name(op) in _SILENT
 
 
 def _invoke(overload: str, wrapper: Wrapper, values: Mapping[str, Any], **extra: Any) -> Any:
-    """Call the wrapper with every argument of `overload`, positional or by name as its schema has it."""
+    """Call the wrapper with every argument of `overload`, positional or by name as in its schema."""
     schema = resolve(overload)._schema
     positional = [values[a.name] for a in schema.arguments if not a.kwarg_only]
     keywords = {a.name: values[a.name] for a in schema.arguments if a.kwarg_only}

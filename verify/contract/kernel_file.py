@@ -1,9 +1,9 @@
-"""The contract of a kernel file, read without executing it.
+"""The contract for kernel files, checked on their syntax tree without executing them.
 
-A kernel file is one Python file: a docstring that begins with the schema, `OVERLOADS` and `DTYPES` as literal tuples,
-`@triton.jit` kernels and one `wrapper`; `LAYOUTS = ("sparse_coo", "strided")` where it takes sparse tensors, too.
-Everything here comes from its syntax tree, so a file that would misbehave when imported can still be matched, hashed
-and shown.
+A kernel file is one Python file. It contains a docstring that begins with the schema, `OVERLOADS` and `DTYPES`
+as literal tuples, `@triton.jit` kernels and one `wrapper`. If it also takes sparse tensors, it declares
+`LAYOUTS = ("sparse_coo", "strided")`. Even a file that would misbehave on import can be matched, hashed and
+displayed, because nothing here executes it.
 """
 
 from __future__ import annotations
@@ -24,20 +24,27 @@ __all__ = ["SPARSE", "KernelFile", "KernelFileError"]
 
 
 class KernelFileError(UserError):
-    """A kernel file that does not parse or does not follow the contract."""
+    """Raised for a kernel file that does not parse or violates the contract."""
 
 
 @dataclass(frozen=True)
 class KernelFile:
     """One parsed kernel file.
 
-    `written`: its text as its author has it; `source`: with the blocks that it imports, which is what is judged.
-    `takes_out`: its wrapper can write to a destination of the caller's. `draws`: it is given `philox`, the key and
-    counter of random numbers (verify/contract/random_state.py).
-
-    layouts: of the tensors that it takes. calls: overloads that it asks for as `torch.ops.aten.NAME.OVERLOAD(...)`.
-    callees: the kernel files that serve them, as a library gives them (generate/kernel_library.py); nothing serves a
-    call without one.
+    Attributes:
+        path: Path of the file.
+        written: The text as its author wrote it.
+        source: The text with the imported blocks linked in; this is the text that is judged.
+        overloads: Overloads that it serves.
+        dtypes: Dtypes that it serves.
+        takes_out: True if the wrapper can write to a destination that the caller passes.
+        draws: True if the wrapper takes `philox`, the key and counter for random numbers
+            (verify/contract/random_state.py).
+        layouts: Layouts of the tensors that it takes.
+        calls: Overloads that it calls as `torch.ops.aten.NAME.OVERLOAD(...)`.
+        callees: Kernel files that serve these calls, set by a library (generate/kernel_library.py). A call
+            without one is not served.
+        blocks: State of the block directories when the file was read.
     """
 
     path: Path
@@ -50,28 +57,38 @@ class KernelFile:
     layouts: tuple[str, ...] = (STRIDED,)
     calls: tuple[str, ...] = ()
     callees: tuple[tuple[str, KernelFile], ...] = ()
-    blocks: State = field(default=(), repr=False, compare=False)  # as they were when it was read
+    blocks: State = field(default=(), repr=False, compare=False)  # state at the time of reading
 
     @cached_property
     def key(self) -> str:
-        """SHA-256 of what its program means, with its blocks: comments and the like change no verdict."""
+        """Return the SHA-256 of the program's meaning, including its blocks.
+
+        Comments and docstrings do not affect it, so they change no verdict.
+        """
         return key_of(self.written, self.blocks)
 
     @property
     def listed(self) -> frozenset[str]:
-        """What it claims to serve: dtypes; `complex` numbers, where one of these is complex; SPARSE, if it takes it."""
+        """Return everything that the file claims to serve.
+
+        These are its dtypes, `complex` if one of them is complex, and SPARSE if it takes sparse tensors.
+        """
         numbers = ["complex"] if any("complex" in dtype for dtype in self.dtypes) else []
         return frozenset((*self.dtypes, *numbers, *(layout for layout in self.layouts if layout == SPARSE)))
 
     @property
     def reached(self) -> tuple[KernelFile, ...]:
-        """Every kernel file that it calls, and that these call, each once."""
-        found = {k: None for _, callee in self.callees for k in (callee, *callee.reached)}
-        return tuple(found)
+        """Return every kernel file that it calls directly or indirectly, without duplicates."""
+        files = {k: None for _, callee in self.callees for k in (callee, *callee.reached)}
+        return tuple(files)
 
     @classmethod
     def read(cls, path: Path, blocks: tuple[Path, ...] = (), now: State | None = None) -> KernelFile:
-        """Raises KernelFileError if the file cannot be read or parsed."""
+        """Read and parse a kernel file.
+
+        Raises:
+            KernelFileError: The file cannot be read or parsed.
+        """
         try:
             source = path.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
@@ -80,12 +97,21 @@ class KernelFile:
 
     @classmethod
     def parse(cls, source: str, path: Path, blocks: tuple[Path, ...] = (), now: State | None = None) -> KernelFile:
-        """`path` only names the file in messages. blocks: directories of those that it may import, a platform's before
-        the library's; now: their state, if it is known. Raises KernelFileError."""
+        """Parse a kernel file's source.
+
+        Args:
+            source: Text of the file.
+            path: Name for the file in messages.
+            blocks: Directories with blocks that the file may import, a platform's before the library's.
+            now: State of these directories, if it is known.
+
+        Raises:
+            KernelFileError: The source does not parse, or violates the contract.
+        """
         return cls._parsed(source, path, blocks, now or state(blocks))
 
     @classmethod
-    @lru_cache(maxsize=4096)  # a library is read whenever it may have changed
+    @lru_cache(maxsize=4096)  # a library is read again whenever it may have changed
     def _parsed(cls, source: str, path: Path, blocks: tuple[Path, ...], now: State) -> KernelFile:
         try:
             tree = syntax.parse(source)
@@ -115,7 +141,7 @@ class KernelFile:
 
 
 def _literal_tuple(tree: ast.Module, name: str, path: Path, otherwise: tuple[str, ...] = ()) -> tuple[str, ...]:
-    """otherwise: what holds where the file does not say."""
+    """Return a module-level tuple of strings, or `otherwise` if the file does not define it."""
     for node in tree.body:
         if isinstance(node, ast.Assign) and [getattr(t, "id", None) for t in node.targets] == [name]:
             value = literal_strings(node.value)
@@ -132,5 +158,5 @@ def _wrapper_parameters(tree: ast.Module, path: Path) -> set[str]:
     for node in tree.body:
         if isinstance(node, ast.FunctionDef) and node.name == "wrapper":
             return {a.arg for a in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)}
-    line, what, instead = no_wrapper(tree)
-    raise KernelFileError(f"{path}: line {line}: {what}; {instead}" if line else f"{path}: {what}; {instead}")
+    line, problem, instead = no_wrapper(tree)
+    raise KernelFileError(f"{path}: line {line}: {problem}; {instead}" if line else f"{path}: {problem}; {instead}")

@@ -1,8 +1,8 @@
-"""Where random kernels get their key and counter: from the generator of the call, as a pair of Python ints.
+"""Key and counter for random kernels, taken from the call's generator as a pair of Python ints.
 
-A wrapper that draws has a keyword-only parameter `philox = (seed, offset)`. seed is Philox's key, 64 bits as a signed
-integer. offset is the counter's low two words; the element's index goes into its high ones, so that a call takes one
-offset whatever its size, and no two calls use the same counter.
+A wrapper that draws has a keyword-only parameter `philox = (seed, offset)`. `seed` is Philox's key: 64 bits as
+a signed integer. `offset` fills the counter's low two words, and the element's index fills its high words. A
+call therefore takes one offset regardless of its size, and no two calls use the same counter.
 """
 
 from __future__ import annotations
@@ -15,17 +15,25 @@ import torch
 
 Philox: TypeAlias = tuple[int, int]  # seed, offset
 
-# before any is registered in its place; a torch without `get_kernel` takes no kernels for the CPU
+# Taken before another kernel replaces it. A torch without `get_kernel` accepts no kernels for the CPU.
 _RANDOM: Any = torch.library.get_kernel("aten::random_", "CPU") if hasattr(torch.library, "get_kernel") else None
-_STEP = 4  # by which a call moves the offset of a generator, which counts 32-bit words
+_STEP = 4  # a call advances the generator's offset, which counts 32-bit words, by this
 
 
 def draw(generator: torch.Generator | None, device: str, index: int | None = None) -> Philox:
-    """The next pair of a generator, by default of the device's own; the generator moves on. device: its type.
+    """Return the generator's next (seed, offset) pair, and advance the generator.
 
-    Of a generator that is a key and an offset, as CUDA's, these; ATen's own kernels lay their counters out alike
-    (curand: subsequence above offset), so that theirs and these never meet. Of any other, as the CPU's, which serves
-    `sim` too, a key of 63 bits that it draws. What saves and restores its state gets the same numbers again.
+    Args:
+        generator: The generator; None for the device's default.
+        device: Device type.
+        index: Device index; None for the current device.
+
+    Returns:
+        If the generator consists of a key and an offset, as on CUDA, that key and offset. ATen's own kernels
+            arrange their counters in the same way (curand: subsequence above offset), so their counters and
+            these never coincide. For other generators, such as the CPU's, which also serves `sim`, the key is a
+            63-bit number drawn from it and the offset is 0. Restoring a saved generator state reproduces the
+            same numbers.
     """
     generator = generator if generator is not None else _default(device, index)
     if generator.device.type == "cpu":
@@ -36,7 +44,7 @@ def draw(generator: torch.Generator | None, device: str, index: int | None = Non
 
 
 def _number(generator: torch.Generator) -> int:
-    """63 bits that a generator of the CPU draws, by ATen's own kernel, also where another one answers for `random_`."""
+    """Draw 63 bits from a CPU generator with ATen's own kernel, even if another kernel serves `random_`."""
     number = torch.empty((), dtype=torch.int64)
     if _RANDOM is None:
         return int(number.random_(generator=generator))
@@ -44,7 +52,7 @@ def _number(generator: torch.Generator) -> int:
 
 
 def bound(wrapper: Callable[..., Any], philox: Sequence[int] | None) -> Callable[..., Any]:
-    """The wrapper with its key and counter, if it takes them."""
+    """Bind the key and counter to the wrapper, if they are given."""
     return wrapper if philox is None else partial(wrapper, philox=tuple(philox))
 
 
@@ -52,5 +60,5 @@ def _default(device: str, index: int | None) -> torch.Generator:
     if device == "cpu":
         return torch.default_generator
     module = torch.get_device_module(device)
-    found: torch.Generator = module.default_generators[module.current_device() if index is None else index]
-    return found
+    generator: torch.Generator = module.default_generators[module.current_device() if index is None else index]
+    return generator

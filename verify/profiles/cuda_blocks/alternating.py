@@ -1,7 +1,7 @@
-"""Products of matrices in half precision on sm_90, in Gluon, Triton's lower language, which says what each warp does.
+"""Matrix products in half precision on sm_90, in Gluon, Triton's lower-level language, which assigns work to warps.
 
-Four warps load (by TMA), and two groups of four take tiles in turn: one multiplies while the other stores what it has.
-Of batches of matrices (BATCHED) what a descriptor tells has a dimension more, and so has each tile.
+Four warps load (by TMA), and two groups of four process tiles in turn: one multiplies while the other stores
+its result. For batches of matrices (BATCHED), descriptors and tiles have an additional dimension.
 """
 
 import triton
@@ -12,13 +12,13 @@ from blocks.matmul import processors, product_strides, turned
 from blocks.tuning import TRITON, TUNING_TARGET
 from blocks.types import number_argument
 
-GLUON = ("3.6", "3.9")  # versions of Triton whose names for copies are known: they changed between these two
-STAGES = 6  # of 64 columns of a and rows of b, which wait in shared memory
+GLUON = ("3.6", "3.9")  # Triton versions with known names for the copy functions, which changed between these two
+STAGES = 6  # stages in shared memory, each with 64 columns of a and rows of b
 
 
 @gluon.jit
 def alternating_tile(tile, down, across, GROUP: gl.constexpr):
-    """Row and column of a tile: GROUP rows of tiles together, so that what they share is still at hand."""
+    """Return row and column for a tile, grouping GROUP rows of tiles so that shared operands are still cached."""
     group = tile // (GROUP * across)
     height = gl.minimum(down - group * GROUP, GROUP)
     inside = tile % (GROUP * across)
@@ -27,7 +27,7 @@ def alternating_tile(tile, down, across, GROUP: gl.constexpr):
 
 @gluon.jit
 def tile_of_batch(tile, down, across, GROUP: gl.constexpr, BATCHED: gl.constexpr):
-    """Batch, row and column of a tile."""
+    """Return batch, row and column for a tile."""
     batch = tile * 0
     if BATCHED:
         batch = tile // (down * across)
@@ -38,7 +38,7 @@ def tile_of_batch(tile, down, across, GROUP: gl.constexpr, BATCHED: gl.constexpr
 
 @gluon.jit
 def load_of_3_6(rows, at, full, stage):
-    """Begin to load a tile into shared memory; `full` counts its bytes."""
+    """Start loading a tile into shared memory; `full` counts the arriving bytes."""
     hopper.tma.async_copy_global_to_shared(rows, at, full, stage)
 
 
@@ -49,7 +49,7 @@ def load_of_3_9(rows, at, full, stage):
 
 @gluon.jit
 def store_of_3_6(rows, at, stage):
-    """Begin to store a tile out of shared memory."""
+    """Start storing a tile from shared memory."""
     hopper.tma.async_copy_shared_to_global(rows, at, stage)
 
 
@@ -69,7 +69,7 @@ def load_alternating(
     BATCHED: gl.constexpr,
     LOAD: gl.constexpr,
 ):
-    """All operands of this program's tiles, each when a stage is free."""
+    """Load the operands for all tiles of this program, each as soon as a stage is free."""
     a_rows, b_rows = operands
     a_stages, b_stages, full, free, _, _ = shared
     down, across, steps, batches = tiles
@@ -78,6 +78,7 @@ def load_alternating(
         batch, row, col = tile_of_batch(tile, down, across, GROUP, BATCHED)
         for step in range(steps):
             stage = n % DEPTH
+            # A new barrier counts as passed for parity 1, so the first DEPTH waits do not block.
             hopper.mbarrier.wait(free.index(stage), ((n // DEPTH) & 1) ^ 1)
             arrival = full.index(stage)
             hopper.mbarrier.expect(arrival, 2 * 128 * 64 * 2)
@@ -101,8 +102,11 @@ def multiply_alternating(
     BATCHED: gl.constexpr,
     STORE: gl.constexpr,
 ):
-    """Every second of this program's tiles, from the first (WHICH 0) or second (1) on. `turns` tell each group when the
-    other has begun its last product: only then are all stages of an earlier tile known to have been full."""
+    """Multiply every second tile of this program, starting with the first (WHICH 0) or the second (WHICH 1).
+
+    The barriers `turns` notify each warp group when the other has issued its last product. Only then is it
+    certain that all stages for an earlier tile were full.
+    """
     a_stages, b_stages, full, free, stores, turns = shared
     down, across, steps, batches = tiles
     bias_ptr, N, bias_stride, beta, alpha = bias
@@ -127,21 +131,23 @@ def multiply_alternating(
             b = b.permute((1, 0)) if TURNED[1] else b
             acc = hopper.warpgroup_mma(a, b, acc, is_async=True)
             acc = hopper.warpgroup_mma_wait(1, deps=(acc,))
+            # The product before the one just issued is complete, so its stage is free.
             hopper.mbarrier.arrive(free.index((n + DEPTH - 1) % DEPTH), pred=step > 0)
             n += 1
         hopper.mbarrier.arrive(turns.index(1 - WHICH))
         acc = hopper.warpgroup_mma_wait(0, deps=(acc,))
         hopper.mbarrier.arrive(free.index((n + DEPTH - 1) % DEPTH))
-        n += steps
+        n += steps  # skip the stages that the other warp group consumes
         acc *= alpha
         if bias_ptr is not None:
             cols = (col * 128 + gl.arange(0, 128, gl.SliceLayout(0, layout))).to(gl.int64)
             acc += (beta * gl.load(bias_ptr + cols * bias_stride, mask=cols < N, other=0.0).to(gl.float32))[None, :]
         halves = gl.split(gl.permute(gl.reshape(acc.to(out_rows.dtype), (128, 2, 64)), (0, 2, 1)))
         for k in gl.static_range(2):
-            hopper.tma.store_wait(0)  # until what was stored from there before has been read
-            held = stores.index(WHICH).reshape((128, 64)) if BATCHED else stores.index(WHICH)
-            held.store(gl.convert_layout(halves[k], half))
+            # The previous store from this buffer has to be read completely before it is overwritten.
+            hopper.tma.store_wait(0)
+            buffer = stores.index(WHICH).reshape((128, 64)) if BATCHED else stores.index(WHICH)
+            buffer.store(gl.convert_layout(halves[k], half))
             hopper.fence_async_shared()
             at = [row * 128, col * 128 + k * 64]
             STORE(out_rows, [batch, at[0], at[1]] if BATCHED else at, stores.index(WHICH))
@@ -152,7 +158,7 @@ def multiply_alternating(
 def rows_of_matrices(
     x_ptr, batches, shape, apart, stride, TILE: gl.constexpr, LAYOUT: gl.constexpr, BATCHED: gl.constexpr
 ):
-    """Descriptor of a matrix, or of batches that lie so far apart."""
+    """Return a descriptor for a matrix, or for batches whose matrices are `apart` elements apart."""
     if BATCHED:
         rows = hopper.tma.make_tensor_descriptor(x_ptr, (batches, shape[0], shape[1]), [apart, stride, 1], TILE, LAYOUT)
     else:
@@ -176,8 +182,27 @@ def alternating_kernel(
     LOAD: gl.constexpr,
     STORE: gl.constexpr,
 ):
-    """beta * bias + alpha * a @ b, 128 x 128 elements a tile, in tiles as many programs apart as there are.
-    TURNED: which of a, b lie by columns. LOAD, STORE: of the Triton that compiles this."""
+    """Compute out = beta * bias + alpha * a @ b in tiles with 128 x 128 elements.
+
+    Each program processes every n-th tile, for n programs.
+
+    Parameters of the launch:
+        a_ptr: [M, K] or [batches, M, K], read.
+        b_ptr: [K, N] or [batches, K, N], read.
+        bias_ptr: [N], read, or None.
+        out_ptr: [M, N] or [batches, M, N], written.
+        sizes: M, N, K, batches.
+        strides: Strides of a's rows (TURNED: columns), b's rows (TURNED: columns), bias, out's rows, and the
+            batches of a, b and out.
+        factors: beta, alpha.
+        TURNED: For a and b, True if the matrix is stored by columns.
+        GROUP: Rows of tiles that are processed together.
+        DEPTH: Number of stages in shared memory.
+        BATCHED: True for batches of matrices.
+        LOAD, STORE: Copy functions for the Triton version that compiles this.
+
+    One partition of warps loads, and two multiply alternately.
+    """
     M, N, K, batches = sizes
     dtype: gl.constexpr = a_ptr.dtype.element_ty
     one: gl.constexpr = [1] if BATCHED else []
@@ -215,20 +240,25 @@ def alternating_kernel(
             (multiply_alternating, (out_rows, bias, shared, tiles, other, TURNED, GROUP, DEPTH, BATCHED, STORE)),
             (load_alternating, ((a_rows, b_rows), shared, tiles, TURNED, GROUP, DEPTH, BATCHED, LOAD)),
         ],
-        [4, 4],  # warps, beside those of the launch
-        [232, 40],  # registers of each of their threads
+        [4, 4],  # warps in addition to those of the launch
+        [232, 40],  # registers per thread in these partitions
     )
 
 
 def alternates(a, out, ending):
-    """Whether `launch_alternating` serves a product that tensor descriptors can tell of. Long sums of one matrix have
-    larger tiles elsewhere."""
+    """Return True if `launch_alternating` supports a product whose tensors descriptors can describe.
+
+    Long sums for a single matrix use the larger tiles in other kernels.
+    """
     known = TUNING_TARGET == "sm_90" and TRITON in GLUON and ending[0] is None
     return known and out.dtype == a.dtype and a.shape[-1] >= 64 and (a.dim() == 3 or a.shape[1] < 2048)
 
 
 def launch_alternating(a, b, bias, out, numbers):
-    """out[...] = beta * bias + alpha * a @ b, of two dimensions or of three, the first of which is not broadcast."""
+    """Compute out[...] = beta * bias + alpha * a @ b in two or three dimensions.
+
+    If there are three, the first is not broadcast.
+    """
     (M, N), K, deep = out.shape[-2:], a.shape[-1], out.dim() == 3
     batches, apart = out.shape[0] if deep else 1, [x.stride(0) if deep else 0 for x in (a, b, out)]
     a_rows, b_rows = (a.select(0, 0), b.select(0, 0)) if deep else (a, b)

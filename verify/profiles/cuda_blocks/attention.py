@@ -1,4 +1,7 @@
-"""Attention in half precision on sm_90 goes through `grouped.py`, where tensor descriptors can tell of its tensors."""
+"""Attention on sm_90, through `grouped.py` in half precision if tensor descriptors can describe its tensors.
+
+It replaces the library's block with the same name.
+"""
 
 import math
 
@@ -7,7 +10,7 @@ from blocks.grouped import grouped_attention, groups_serve
 
 
 def attention(inputs, outs, states, causal, dropout_p, scale, philox, tile, fp32=False, empty=math.inf):
-    """In the place of the plain one: by groups of warps where they serve."""
+    """Compute attention with the grouped kernel if it supports the call, else with the library's tiled kernel."""
     if groups_serve(inputs, outs, causal, dropout_p, scale, fp32):
         grouped_attention(inputs, outs, states, causal, scale, empty)
     else:

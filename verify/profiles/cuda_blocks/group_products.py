@@ -1,7 +1,7 @@
-"""Products of rows in groups, each by a matrix of its own, in half precision on sm_90, in Gluon.
+"""Grouped products in half precision on sm_90, in Gluon: each group of rows is multiplied by its own matrix.
 
-As in `alternating.py` four warps load and two groups of four take tiles in turn. How many tiles there are is known to
-the GPU alone: each goes from group to group, and counts.
+As in `alternating.py`, four warps load, and two groups of four warps process tiles in turn. Only the GPU knows
+the number of tiles, so each program walks through the groups and counts tiles.
 """
 
 import triton
@@ -24,15 +24,18 @@ from blocks.tuning import TRITON, TUNING_TARGET
 
 @gluon.jit
 def end_of_group(offs_ptr, stride, group, groups, M):
-    """Where a group of rows ends; M for one that there is not."""
+    """Return the end row of a group, clamped to [0, M]; M for a group that does not exist."""
     end = gl.load(offs_ptr + group.to(gl.int64) * stride, mask=group < groups, other=M)
     return gl.minimum(gl.maximum(end, 0), M)
 
 
 @gluon.jit
 def group_with_tile(tile, group, start, end, before, ends, work):
-    """Of the group that has this tile: its number, first row, end and the tiles of those before it; a number too high
-    where none has. Given are those of a group that is not behind it."""
+    """Return the group that contains a tile: its number, first row, end row, and the tiles in all groups before it.
+
+    The number is `groups` if no group contains the tile. The search starts at the passed group, which must not
+    lie behind the tile.
+    """
     offs_ptr, stride = ends
     M, groups, across, _ = work
     while (group < groups) & (tile >= before + gl.cdiv(gl.maximum(end - start, 0), 128) * across):
@@ -54,7 +57,11 @@ def load_groups(
     DEPTH: gl.constexpr,
     LOAD: gl.constexpr,
 ):
-    """All operands of this program's tiles, each when a stage is free. most: tiles that there may be."""
+    """Load the operands for all tiles of this program, each as soon as a stage is free.
+
+    `most` is an upper bound on the number of tiles. `n` counts the stages that were filled; a barrier's parity
+    flips each time that the ring of DEPTH stages is completed.
+    """
     a_rows, b_rows = operands
     a_stages, b_stages, full, free, _, _ = shared
     M, groups, across, steps = work
@@ -68,6 +75,7 @@ def load_groups(
             row, col = alternating_tile(tile - before, gl.cdiv(end - start, 128), across, 8)
             for step in range(steps):
                 stage = n % DEPTH
+                # A new barrier counts as passed for parity 1, so the first DEPTH waits do not block.
                 hopper.mbarrier.wait(free.index(stage), ((n // DEPTH) & 1) ^ 1)
                 arrival = full.index(stage)
                 hopper.mbarrier.expect(arrival, 2 * 128 * 64 * 2)
@@ -89,8 +97,10 @@ def multiply_groups(
     DEPTH: gl.constexpr,
     STORE: gl.constexpr,
 ):
-    """Every second of this program's tiles, as in `multiply_alternating`. Of a group's last tile its own rows are
-    stored."""
+    """Multiply every second tile of this program, as in `multiply_alternating`.
+
+    In a group's last tile, only rows that belong to the group are stored.
+    """
     out_rows, out_ptr, N = outs
     a_stages, b_stages, full, free, stores, turns = shared
     M, groups, across, steps = work
@@ -118,17 +128,19 @@ def multiply_groups(
                 b = b.permute((1, 0)) if TURNED else b
                 acc = hopper.warpgroup_mma(a_stages.index(stage), b, acc, is_async=True)
                 acc = hopper.warpgroup_mma_wait(1, deps=(acc,))
+                # The product before the one just issued is complete, so its stage is free.
                 hopper.mbarrier.arrive(free.index((n + DEPTH - 1) % DEPTH), pred=step > 0)
                 n += 1
             hopper.mbarrier.arrive(turns.index(1 - WHICH))
             acc = hopper.warpgroup_mma_wait(0, deps=(acc,))
             hopper.mbarrier.arrive(free.index((n + DEPTH - 1) % DEPTH))
-            n += steps
+            n += steps  # skip the stages that the other warp group consumes
             found = acc.to(out_rows.dtype)
             if row + 128 <= end:
                 halves = gl.split(gl.permute(gl.reshape(found, (128, 2, 64)), (0, 2, 1)))
                 for k in gl.static_range(2):
-                    hopper.tma.store_wait(0)  # until what was stored from there before has been read
+                    # The previous store from this buffer has to be read completely before it is overwritten.
+                    hopper.tma.store_wait(0)
                     stores.index(WHICH).store(gl.convert_layout(halves[k], half))
                     hopper.fence_async_shared()
                     STORE(out_rows, [row, col * 128 + k * 64], stores.index(WHICH))
@@ -153,8 +165,22 @@ def group_products_kernel(
     LOAD: gl.constexpr,
     STORE: gl.constexpr,
 ):
-    """128 x 128 elements a tile. strides: of a's rows, of b by matrix and row (TURNED: column), of the offsets and the
-    output's rows. LOAD, STORE: of the Triton that compiles this."""
+    """Compute out[start:end] = a[start:end] @ b[group] for every group of rows, in tiles with 128 x 128 elements.
+
+    Parameters of the launch:
+        a_ptr: [M, K], read.
+        b_ptr: [groups, K, N], read.
+        out_ptr: [M, N], contiguous, written.
+        offs_ptr: [groups], read; the end row of each group.
+        sizes: M, N, K, groups, and an upper bound on the number of tiles.
+        strides: Strides of a's rows, b's matrices, b's rows (TURNED: columns), the offsets, and the output's
+            rows.
+        TURNED: True if the matrices in b are stored by columns.
+        DEPTH: Number of stages in shared memory.
+        LOAD, STORE: Copy functions for the Triton version that compiles this.
+
+    One partition of warps loads, and two multiply alternately.
+    """
     M, N, K, groups, most = sizes
     dtype: gl.constexpr = a_ptr.dtype.element_ty
     a_tile: gl.constexpr = [128, 64]
@@ -187,13 +213,16 @@ def group_products_kernel(
             (multiply_groups, (outs, shared, ends, work, most, gl.constexpr(1), TURNED, DEPTH, STORE)),
             (load_groups, ((a_rows, b_rows), shared, ends, work, most, TURNED, DEPTH, LOAD)),
         ],
-        [4, 4],  # warps, beside those of the launch
-        [232, 40],  # registers of each of their threads
+        [4, 4],  # warps in addition to those of the launch
+        [232, 40],  # registers per thread in these partitions
     )
 
 
 def groups_alternate(a, b, out, offs):
-    """Whether Gluon serves: groups of rows, of 64 and more each, that tensor descriptors can tell of."""
+    """Return True if the Gluon kernel supports the call.
+
+    It needs groups with 64 or more rows on average, and tensors that descriptors can describe.
+    """
     known = TUNING_TARGET == "sm_90" and TRITON in GLUON
     if (
         not known
@@ -207,12 +236,12 @@ def groups_alternate(a, b, out, offs):
 
 
 def launch_groups(a, b, out, offs, half):
-    """In the place of the plain one."""
+    """Multiply groups of rows with the Gluon kernel if it supports them, else with the library's kernel."""
     if not groups_alternate(a, b, out, offs):
         launch_group_tiles(a, b, out, offs, half)
         return
     (M, K), N, groups = a.shape, b.shape[2], offs.shape[0]
-    most = (M + groups * 127) // 128 * triton.cdiv(N, 128)  # tiles: no group has more than one that is not full
+    most = (M + groups * 127) // 128 * triton.cdiv(N, 128)  # upper bound: each group has at most one partial tile
     group_products_kernel[(min(processors(), most),)](
         a,
         b,

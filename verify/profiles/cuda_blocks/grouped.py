@@ -1,9 +1,10 @@
-"""Attention in half precision on sm_90, in Gluon: four warps load (by TMA), four groups of four have 64 queries each.
+"""Attention in half precision on sm_90, in Gluon: four warps load (by TMA), and four groups of four warps compute.
 
-A program a processor goes from 256 queries of a head to the next. Keys and values wait in shared memory, whose stages a
-group gives back one by one, so that the next head's are loaded while this one's are multiplied. A group takes another
-quarter of the queries each time, since with a causal mask the last quarter sees the most keys. The online softmax is
-arXiv:2205.14135's, as in `blocks.attention`.
+Each group handles 64 queries. One program per multiprocessor goes from one block of 256 queries in a head to
+the next. Keys and values wait in stages in shared memory. A group releases each stage separately, so the next
+head's keys load while this head's are multiplied. A group takes a different quarter of the queries each time,
+because with a causal mask the last quarter sees the most keys. The online softmax follows arXiv:2205.14135, as
+in `blocks.attention`.
 """
 
 import math
@@ -16,12 +17,15 @@ from blocks.alternating import GLUON, load_of_3_6, load_of_3_9, store_of_3_6, st
 from blocks.matmul import processors
 from blocks.tuning import TRITON, TUNING_TARGET
 
-LEAST = 2**25  # scores of a call; with fewer, what a launch needs to begin (four descriptors) takes too much of it
+LEAST = 2**25  # scores per call; below this, setting up a launch (four descriptors) takes too large a share of the time
 
 
 @gluon.jit
 def queries_of(item, work, ABREAST: gl.constexpr):
-    """Batch, head and first query of an item: ABREAST heads at a time, of each the queries with the most keys first."""
+    """Return batch, head and first query for an item.
+
+    ABREAST heads are processed at a time, starting with the queries that see the most keys.
+    """
     heads, H, _, blocks, _, _ = work
     first = item // (ABREAST * blocks) * ABREAST
     width = gl.minimum(heads - first, ABREAST)
@@ -32,7 +36,7 @@ def queries_of(item, work, ABREAST: gl.constexpr):
 
 @gluon.jit
 def keys_before(row, rows, work, CAUSAL: gl.constexpr):
-    """How many keys some of the queries from `row` on see: one at the least, which may be masked."""
+    """Return the number of keys that any of `rows` queries from `row` on sees; at least one, which may be masked."""
     _, _, _, _, Tk, shift = work
     end = Tk
     if CAUSAL:
@@ -44,7 +48,7 @@ def keys_before(row, rows, work, CAUSAL: gl.constexpr):
 def load_grouped(
     tensors, shared, barriers, work, TILE: gl.constexpr, CAUSAL: gl.constexpr, ABREAST: gl.constexpr, LOAD: gl.constexpr
 ):
-    """All queries, keys and values of this program's items, each when a stage is free."""
+    """Load queries, keys and values for all items of this program, each as soon as a stage is free."""
     q_rows, k_rows, v_rows = tensors
     q_stages, k_stages, v_stages, _ = shared
     q_full, q_free, full, free = barriers
@@ -75,8 +79,11 @@ def load_grouped(
 
 @gluon.jit
 def attend_grouped(q, shared, barriers, n, row, work, factor, TILE: gl.constexpr, CAUSAL: gl.constexpr):
-    """Peak, total and weighted sum of 64 queries from `row` on, and n of the stage after. Scores times factor are in
-    units of log 2. All tiles are one loop: of two loops, ptxas may leave out what the second needs of the first."""
+    """Return peak, total and weighted sum for 64 queries from `row` on, and the stage counter after them.
+
+    Scores times `factor` are in units of log 2. One loop covers all tiles, because with two loops ptxas may
+    drop values from the first that the second needs.
+    """
     _, k_stages, v_stages, _ = shared
     _, _, full, free = barriers
     _, _, _, _, Tk, shift = work
@@ -90,7 +97,7 @@ def attend_grouped(q, shared, barriers, n, row, work, factor, TILE: gl.constexpr
     total = gl.zeros((64,), gl.float32, gl.SliceLayout(1, layout))
     acc = gl.zeros((64, D), gl.float32, wide)
     zeros = gl.zeros((64, COLS), gl.float32, layout)
-    whole = Tk // COLS  # tiles of which every query sees every key
+    whole = Tk // COLS  # tiles in which every query sees every key
     if CAUSAL:
         whole = gl.minimum(whole, gl.maximum(row + shift + 1, 0) // COLS)
     for tile in range(gl.cdiv(keys_before(row, 64, work, CAUSAL), COLS)):
@@ -107,6 +114,7 @@ def attend_grouped(q, shared, barriers, n, row, work, factor, TILE: gl.constexpr
                 valid = valid & (rows[:, None] >= cols[None, :])
             scores = gl.where(valid, scores, float("-inf"))
         new_peak = gl.maximum(peak, gl.max(scores, 1))
+        # Avoids -inf - -inf = NaN for rows in which every key so far is masked.
         finite = gl.where(new_peak == float("-inf"), 0.0, new_peak) * factor
         p = gl.exp2(scores * factor - finite[:, None])
         shrink = gl.exp2(peak * factor - finite)
@@ -131,7 +139,7 @@ def answer_queries(
     EMPTY: gl.constexpr,
     STORE: gl.constexpr,
 ):
-    """A quarter of each item's queries, in turn, by group WHICH."""
+    """Compute the results for one quarter of each item's queries, in rotation, in warp group WHICH."""
     outs, shared, barriers, work, factor = asked
     q_stages, _, _, out_stages = shared
     q_full, q_free, full, free = barriers
@@ -155,12 +163,13 @@ def answer_queries(
         q = q_stages.index(slot * 4 + quarter).reshape((64, D))
         peak, total, acc, n = attend_grouped(q, shared, barriers, n, row, work, factor, TILE, CAUSAL)
         hopper.mbarrier.arrive(q_free.index(slot))
-        for unseen in range(n, after):  # keys that only later quarters see
+        for unseen in range(n, after):  # keys that only later quarters see still have to be released
             hopper.mbarrier.wait(full.index(unseen % DEPTH), (unseen // DEPTH) & 1)
             hopper.mbarrier.arrive(free.index(unseen % DEPTH))
         n = after
         out = acc * gl.convert_layout(1.0 / gl.where(total == 0, 1.0, total), gl.SliceLayout(1, wide))[:, None]
-        hopper.tma.store_wait(0)  # until what was stored from there before has been read
+        # The previous store from this buffer has to be read completely before it is overwritten.
+        hopper.tma.store_wait(0)
         out_stages.index(WHICH).reshape((64, D)).store(out.to(out_rows.dtype))
         hopper.fence_async_shared()
         STORE(out_rows, [b, h, row, 0], out_stages.index(WHICH))
@@ -175,7 +184,7 @@ def answer_queries(
 
 @gluon.jit
 def leave_nothing_drawn(states):
-    """A seed and an offset of 0, from the first program."""
+    """Store 0 as seed and offset, from the first program only, because nothing is drawn."""
     seed_ptr, offset_ptr, unused_ptr = states
     if gl.program_id(0) == 0:
         if seed_ptr is not None:
@@ -187,7 +196,7 @@ def leave_nothing_drawn(states):
 
 @gluon.jit
 def barriers_of(COUNT: gl.constexpr, ARRIVALS: gl.constexpr):
-    """COUNT barriers, each passed when so many have arrived."""
+    """Return COUNT barriers, each of which completes after ARRIVALS arrivals."""
     barriers = gl.allocate_shared_memory(gl.int64, [COUNT, 1], hopper.mbarrier.MBarrierLayout())
     for i in gl.static_range(COUNT):
         hopper.mbarrier.init(barriers.index(i), count=ARRIVALS)
@@ -196,7 +205,7 @@ def barriers_of(COUNT: gl.constexpr, ARRIVALS: gl.constexpr):
 
 @gluon.jit
 def rows_of_heads(x_ptr, B, H, T, stride, BOX: gl.constexpr, LAYOUT: gl.constexpr):
-    """Descriptor of a tensor [B, H, T, D] whose last stride is 1."""
+    """Return a descriptor for a tensor [B, H, T, D] whose last stride is 1."""
     return hopper.tma.make_tensor_descriptor(
         x_ptr, [B, H, T, BOX[3]], [stride[0], stride[1], stride[2], 1], BOX, LAYOUT
     )
@@ -217,8 +226,21 @@ def grouped_kernel(
     LOAD: gl.constexpr,
     STORE: gl.constexpr,
 ):
-    """inputs: q, k, v; outs: output, logsumexp; states: where 0 is left. TILE: keys a stage, stages, items whose
-    queries wait, D; EMPTY: the logsumexp of no key. CAUSAL: query i sees keys up to i + shift."""
+    """Compute attention for half-precision tensors, without bias and dropout.
+
+    Parameters of the launch:
+        inputs: q [B, H, Tq, D], k and v [B, heads_of_keys, Tk, D], read.
+        outs: Output [B, H, Tq, D] and logsumexp [B, H, lse_rows] or None, written.
+        states: Pointers to seed, offset and an unused word, which are set to 0; each may be None.
+        sizes: B, H, heads_of_keys, Tq, Tk, lse_rows, shift.
+        strides: The first three strides of each tensor in `inputs` and `outs`.
+        scale: Factor for the scores.
+        TILE: Keys per stage, number of stages, number of items whose queries are buffered, D.
+        CAUSAL: If True, query i sees keys up to i + shift.
+        ABREAST: Number of heads that are processed at a time.
+        EMPTY: The logsumexp over no keys.
+        LOAD, STORE: Copy functions for the Triton version that compiles this.
+    """
     B, H, heads_of_keys, Tq, Tk, lse_rows, shift = sizes
     DEPTH: gl.constexpr = TILE[1]
     SLOTS: gl.constexpr = TILE[2]
@@ -250,19 +272,19 @@ def grouped_kernel(
             (answer_queries, (asked, gl.constexpr(3), TILE, CAUSAL, ABREAST, EMPTY, STORE)),
             (load_grouped, ((q_rows, k_rows, v_rows), shared, barriers, work, TILE, CAUSAL, ABREAST, LOAD)),
         ],
-        [4, 4, 4, 4],  # warps, beside those of the launch
-        [112, 112, 112, 32],  # registers of each of their threads
+        [4, 4, 4, 4],  # warps in addition to those of the launch
+        [112, 112, 112, 32],  # registers per thread in these partitions
     )
 
 
 def heads_described(x):
-    """Whether a tensor descriptor can tell of [B, H, T, D]: rows that begin at multiples of 16 bytes."""
+    """Return True if a tensor descriptor can describe [B, H, T, D]: rows have to begin at multiples of 16 bytes."""
     rows = x.stride(3) == 1 and x.stride(0) % 8 == x.stride(1) % 8 == x.stride(2) % 8 == 0
     return rows and x.data_ptr() % 16 == 0
 
 
 def groups_serve(inputs, outs, causal, dropout_p, scale, fp32):
-    """Whether `grouped_attention` serves. Few queries would leave its groups idle."""
+    """Return True if `grouped_attention` supports the call. With few queries its warp groups would be idle."""
     query, key, value, bias = inputs
     known = TUNING_TARGET == "sm_90" and TRITON in GLUON and bias is None and dropout_p == 0 and not fp32
     if not known or query.dim() != 4 or query.element_size() != 2 or (scale is not None and scale <= 0):
@@ -274,7 +296,7 @@ def groups_serve(inputs, outs, causal, dropout_p, scale, fp32):
 
 
 def grouped_attention(inputs, outs, states, causal, scale, empty):
-    """`attention` without bias and dropout."""
+    """Compute `attention` without bias and dropout."""
     query, key, value, _ = inputs
     (B, H, Tq, D), (_, heads, Tk, _) = query.shape, key.shape
     lse_rows = Tq if outs[1] is None else outs[1].shape[2]

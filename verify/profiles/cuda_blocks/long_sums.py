@@ -1,7 +1,8 @@
 """Products with long sums in half precision on sm_90, in Gluon: four warps load, three groups of four multiply.
 
-A tile has 384 x 128 elements, of which a group has 128 rows. The sum of a tile is cut into parts, so that every
-processor has as many products to make: gradients of weights, whose sums go over all tokens, have few tiles.
+A tile has 384 x 128 elements, 128 rows for each group. The sum for a tile is split into parts, so that every
+multiprocessor has an equal number of products. Weight gradients need this: they sum over all tokens, but have
+few tiles.
 """
 
 import math
@@ -16,14 +17,17 @@ from blocks.grouped import barriers_of
 from blocks.matmul import processors, product_strides, turned
 from blocks.tuning import TRITON, TUNING_TARGET
 
-DEEP = 32  # columns of a and rows of b in a stage
-ADDED = 800  # columns of a whose products take a program as long as to store their sum and have it added
+DEEP = 32  # columns of a and rows of b per stage
+ADDED = 800  # columns of a whose products take as long as storing a program's sum and adding it up
 
 
 @gluon.jit
 def share_here(i, plan):
-    """Tile, part, first step and steps of this program's i-th share. The programs after `parts` for each tile divide
-    what is left of all sums, from step `whole` on, in shares of `short` steps: a program has `shares` of them."""
+    """Return tile, part, first step and number of steps for this program's i-th share.
+
+    Each tile has `parts` programs for the steps before `whole`. The programs after these divide the remaining
+    steps, from `whole` on, into shares with `short` steps each; such a program has `shares` shares.
+    """
     tiles, parts, whole, shares, short = plan
     late = gl.program_id(0) - parts * tiles
     if late < 0:
@@ -42,7 +46,7 @@ def share_here(i, plan):
 
 @gluon.jit
 def shares_here(plan):
-    """How many shares this program has."""
+    """Return the number of shares for this program."""
     tiles, parts, _, shares, _ = plan
     return gl.where(gl.program_id(0) < parts * tiles, 1, shares)
 
@@ -51,7 +55,7 @@ def shares_here(plan):
 def load_shares(
     operands, shared, plan, down, TURNED: gl.constexpr, DEPTH: gl.constexpr, STEP: gl.constexpr, LOAD: gl.constexpr
 ):
-    """All operands of this program's shares, each when a stage is free."""
+    """Load the operands for all shares of this program, each as soon as a stage is free."""
     a_rows, b_rows = operands
     a_stages, b_stages, full, free = shared
     n = 0
@@ -74,7 +78,7 @@ def load_shares(
 
 @gluon.jit
 def multiply_shares(sums, shared, plan, down, WHICH: gl.constexpr, TURNED: gl.constexpr, DEPTH: gl.constexpr):
-    """128 rows of the tile of each of this program's shares, by group WHICH."""
+    """Multiply 128 rows of the tile for each of this program's shares, in warp group WHICH."""
     sums_ptr, M, N = sums
     a_stages, b_stages, full, free = shared
     layout: gl.constexpr = gl.NVMMADistributedLayout(version=[3, 0], warps_per_cta=[4, 1], instr_shape=[16, 128, 16])
@@ -90,6 +94,7 @@ def multiply_shares(sums, shared, plan, down, WHICH: gl.constexpr, TURNED: gl.co
             b = b_stages.index(stage).permute((1, 0)) if TURNED[1] else b_stages.index(stage)
             acc = hopper.warpgroup_mma(a, b, acc, is_async=True)
             acc = hopper.warpgroup_mma_wait(1, deps=(acc,))
+            # The product before the one just issued is complete, so its stage is free.
             hopper.mbarrier.arrive(free.index((n + DEPTH - 1) % DEPTH), pred=step > 0)
             n += 1
         acc = hopper.warpgroup_mma_wait(0, deps=(acc,))
@@ -113,7 +118,19 @@ def shares_kernel(
     STEP: gl.constexpr,
     LOAD: gl.constexpr,
 ):
-    """Of a @ b the parts, in sums [parts, M, N]. TURNED: which of a, b lie by columns. LOAD: of this Triton."""
+    """Compute the partial sums for a @ b.
+
+    Parameters of the launch:
+        a_ptr: [M, K], read.
+        b_ptr: [K, N], read.
+        sums_ptr: [parts, M, N] in fp32, contiguous, written.
+        sizes: M, N, K.
+        strides: Strides between rows in a and b (TURNED: columns).
+        plan: The tuple that `share_here` reads.
+        TURNED: For a and b, True if the matrix is stored by columns.
+        DEPTH, STEP: Number of stages in shared memory; columns of a per stage.
+        LOAD: Copy function for the Triton version that compiles this.
+    """
     M, N, K = sizes
     dtype: gl.constexpr = a_ptr.dtype.element_ty
     a_tile: gl.constexpr = [STEP, 128] if TURNED[0] else [128, STEP]
@@ -137,33 +154,42 @@ def shares_kernel(
             (multiply_shares, (sums, shared, plan, down, gl.constexpr(2), TURNED, DEPTH)),
             (load_shares, ((a_rows, b_rows), shared, plan, down, TURNED, DEPTH, STEP, LOAD)),
         ],
-        [4, 4, 4],  # warps, beside those of the launch
-        [160, 160, 32],  # registers of each of their threads
+        [4, 4, 4],  # warps in addition to those of the launch
+        [160, 160, 32],  # registers per thread in these partitions
     )
 
 
 def worth(sizes, tiles, programs, parts):
-    """Which share of the processors' time goes to products that are asked for. tiles: how many, and of how many
-    elements; programs: a processor has one at a time; parts: how many sums are added afterwards, 1 if none."""
+    """Estimate the share of the multiprocessors' time that goes into requested products.
+
+    Args:
+        sizes: M, N, K.
+        tiles: Number of tiles, and elements per tile.
+        programs: Number of programs; a multiprocessor runs one at a time.
+        parts: Number of partial sums that are added afterwards; 1 if none are.
+    """
     (M, N, K), (count, area) = sizes, tiles
     busy = programs / (triton.cdiv(programs, processors()) * processors())
     return M * N / (count * area) * busy / (1 + ADDED * (parts if parts > 1 else 0) / max(K, 1))
 
 
 def plan_shares(sizes):
-    """Tiles, parts, `whole`, shares and `short` as `share_here` has them; how many parts there are in all; programs.
-    None if there are more tiles than processors, or K is short."""
+    """Return a plan for `share_here`, the total number of parts, and the number of programs.
+
+    The plan holds tiles, parts, `whole`, shares and `short`. Return None if there are more tiles than
+    multiprocessors, or if K is short.
+    """
     M, N, K = sizes
     tiles, steps = triton.cdiv(M, 384) * triton.cdiv(N, 128), triton.cdiv(K, DEEP)
     parts = processors() // tiles
     if parts == 0 or steps < 64 * parts:
         return None
-    late, each, cuts = 0, 1, 0  # programs beside those, shares of each, cuts of what is left of a sum
+    late, each, cuts = 0, 1, 0  # additional programs, shares per such program, cuts in the rest of a sum
     for count in range(1, processors() - parts * tiles + 1):
         common = math.gcd(count, tiles)
         if count // common <= 3 and tiles // common <= 4:
             late, each, cuts = count, tiles // common, count // common
-    # a share costs 8 steps more than its own, to begin and to be stored
+    # a share costs 8 additional steps, to begin and to be stored
     short = max(int((steps / parts - 8 * (each - 1)) / (each + cuts / parts)), 0) if late else 0
     if short == 0:
         return (tiles, parts, steps, 1, 0), parts, parts * tiles
@@ -171,8 +197,10 @@ def plan_shares(sizes):
 
 
 def shares_serve(sizes, otherwise):
-    """The plan by which `sum_shares` is to make a product that descriptors can tell of, or None. otherwise: what any
-    other way is worth."""
+    """Return the plan with which `sum_shares` should compute a product, or None if another way is better.
+
+    Tensor descriptors have to support both operands. `otherwise` is the best other way's `worth`.
+    """
     if TUNING_TARGET != "sm_90" or TRITON not in GLUON:
         return None
     plan = plan_shares(sizes)
@@ -182,7 +210,10 @@ def shares_serve(sizes, otherwise):
 
 
 def sum_shares(a, b, out, plan):
-    """Of a @ b the parts by a plan, [parts, M, N] in fp32. a and b may have more rows and columns than out [M, N]."""
+    """Return the partial sums for a @ b by a plan, [parts, M, N] in fp32.
+
+    a and b may have more rows and columns than out [M, N].
+    """
     (M, N), K = out.shape, a.shape[1]
     how, parts, programs = plan
     sums = torch.empty((parts, M, N), dtype=torch.float32, device=a.device)

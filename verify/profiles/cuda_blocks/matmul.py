@@ -1,7 +1,8 @@
-"""Products of matrices through tensor descriptors: a program a processor, which goes from tile to tile.
+"""Matrix products through tensor descriptors: one persistent program per multiprocessor goes from tile to tile.
 
-What a descriptor tells is loaded by the memory system itself (TMA, from sm_90 on; Triton makes plain loads of it
-elsewhere), and the next tile's operands are on their way while the last tile is stored.
+The memory system itself loads a tile that has a descriptor (TMA, from sm_90 on; elsewhere Triton generates
+plain loads). The next tile's operands load while the last tile is stored. This block replaces the library's
+block with the same name.
 """
 
 import torch
@@ -13,13 +14,13 @@ from blocks.matmul import NO_ENDING, add_up_parts, launch_tiles, plain_part_sums
 from blocks.tuning import TUNING_TARGET
 from blocks.types import number_argument
 
-HIGH_TILES = ("sm_90", "sm_100")  # have the shared memory for tiles of 256 rows
-SHARED = 230000  # bytes of shared memory that tiles may take; of the 232,448 of a program on sm_90
+HIGH_TILES = ("sm_90", "sm_100")  # these have enough shared memory for tiles with 256 rows
+SHARED = 230000  # bytes of shared memory that tiles may use, out of 232,448 per program on sm_90
 
 
 @triton.jit
 def tile_in_order(tile, down, across):
-    """Row and column of a tile: eight rows of tiles together, so that what they share is still at hand."""
+    """Return row and column for a tile, grouping eight rows of tiles so that shared operands are still cached."""
     group = tile // (8 * across)
     height = tl.minimum(down - group * 8, 8)
     inside = tile % (8 * across)
@@ -28,7 +29,7 @@ def tile_in_order(tile, down, across):
 
 @triton.jit
 def operand_rows(a_ptr, b_ptr, sizes, strides, TILE: tl.constexpr, TURNED: tl.constexpr):
-    """Descriptors of a and b, in tiles."""
+    """Return descriptors for a and b with their tile shapes."""
     M, N, K = sizes
     if TURNED[0]:
         a_rows = tl.make_tensor_descriptor(a_ptr, [K, M], [strides[0], 1], [TILE[2], TILE[0]])
@@ -43,7 +44,7 @@ def operand_rows(a_ptr, b_ptr, sizes, strides, TILE: tl.constexpr, TURNED: tl.co
 
 @triton.jit
 def tile_sum(a_rows, b_rows, row, col, k, acc, TURNED: tl.constexpr):
-    """acc and the product of the tiles of a and b that begin at row, col and k."""
+    """Return acc plus the product of the tiles in a and b that begin at row, col and k."""
     a = a_rows.load([k, row]).T if TURNED[0] else a_rows.load([row, k])
     b = b_rows.load([col, k]).T if TURNED[1] else b_rows.load([k, col])
     return tl.dot(a, b, acc)
@@ -65,8 +66,24 @@ def descriptor_kernel(
     HALVES: tl.constexpr,
     EPILOGUE: tl.constexpr,
 ):
-    """Every PROGRAMS-th tile of beta * bias + alpha * a @ b from its own on. TURNED: which of a, b lie by columns.
-    HALVES: without an ending, half of a tile's columns are stored after the other, in half of the shared memory."""
+    """Compute every PROGRAMS-th tile of beta * bias + alpha * a @ b, starting with the program's own index.
+
+    Parameters of the launch:
+        a_ptr: [M, K], read.
+        b_ptr: [K, N], read.
+        bias_ptr: Bias for the columns, [N], read, or None.
+        out_ptr: [M, N], contiguous, written.
+        ending: Pointers to x, y (read) and a second result (written), each [M, N] or None, for EPILOGUE.
+        sizes: M, N, K.
+        strides: Strides of a's rows (TURNED: columns), b's rows (TURNED: columns), and bias.
+        numbers: beta, alpha.
+        TILE: BLOCK_M, BLOCK_N, BLOCK_K.
+        TURNED: For a and b, True if the matrix is stored by columns.
+        PROGRAMS: Distance between the tiles of one program.
+        HALVES: Without an epilogue, store a tile's columns as two halves, one after the other, which needs half
+            the shared memory.
+        EPILOGUE: Function (acc, x, y) -> (first, second), or None.
+    """
     BLOCK_M: tl.constexpr = TILE[0]
     BLOCK_N: tl.constexpr = TILE[1]
     BLOCK_K: tl.constexpr = TILE[2]
@@ -110,7 +127,7 @@ def descriptor_kernel(
 def part_of_tile(
     a_ptr, b_ptr, sums_ptr, sizes, strides, tile, begin, first, end, TILE: tl.constexpr, TURNED: tl.constexpr
 ):
-    """A tile, of those from column `begin` on, of a[:, first:end] @ b[first:end, :] in sums [M, N]."""
+    """Compute one tile of a[:, first:end] @ b[first:end, :] into sums [M, N], counting tiles from column `begin`."""
     M, N, K = sizes
     a_rows, b_rows = operand_rows(a_ptr, b_ptr, sizes, strides, TILE, TURNED)
     down = tl.cdiv(M, TILE[0])
@@ -124,8 +141,19 @@ def part_of_tile(
 
 @triton.jit
 def parts_kernel(a_ptr, b_ptr, sums_ptr, sizes, strides, part, WIDE: tl.constexpr, TURNED: tl.constexpr):
-    """A tile of a[:, ks] @ b[ks, :] in sums [parts, M, N], for the ks of part program_id(1). WIDE: tiles have 256
-    columns, and where fewer are left 256 rows; else all have these."""
+    """Compute one tile of a[:, ks] @ b[ks, :] for the ks in part program_id(1).
+
+    Parameters of the launch:
+        a_ptr: [M, K], read.
+        b_ptr: [K, N], read.
+        sums_ptr: [parts, M, N], contiguous, written.
+        sizes: M, N, K.
+        strides: Strides between rows in a and b (TURNED: columns).
+        part: Length of a part along K.
+        WIDE: If True, tiles have 128 x 256 elements, and 256 x 128 in the remaining columns; else all have 256
+            x 128.
+        TURNED: For a and b, True if the matrix is stored by columns.
+    """
     M, N, K = sizes
     first = tl.program_id(1) * part
     end = tl.minimum(first + part, K)
@@ -144,42 +172,49 @@ def parts_kernel(a_ptr, b_ptr, sums_ptr, sizes, strides, part, WIDE: tl.constexp
 
 
 def described(x):
-    """Whether a tensor descriptor can tell of a matrix: rows or columns that begin at multiples of 16 bytes."""
+    """Return True if a tensor descriptor can describe a matrix: rows or columns begin at multiples of 16 bytes."""
     inner, outer = (0, 1) if x.stride(0) == 1 and x.stride(1) != 1 else (1, 0)
     return x.stride(inner) == 1 and x.stride(outer) * x.element_size() % 16 == 0 and x.data_ptr() % 16 == 0
 
 
 def batches_described(*operands):
-    """Whether a tensor descriptor can tell of batches of matrices, of which each has its own."""
+    """Return True if a tensor descriptor can describe these batches, whose matrices must not be broadcast."""
     return all(
         [described(x.select(0, 0)) and x.stride(0) > 0 and x.stride(0) * x.element_size() % 16 == 0 for x in operands]
     )
 
 
 def turned(x):
-    """Whether a matrix that a descriptor can tell of lies by columns."""
+    """Return True if a matrix that a descriptor can describe is stored by columns."""
     return x.stride(0) == 1 and x.stride(1) != 1
 
 
 def processors():
-    """Multiprocessors of an A100, an H100 or H200, or a B200; with more or fewer there are idle ones, or waves."""
+    """Return the number of multiprocessors on an A100, an H100 or H200, or a B200.
+
+    If the device has more, some are idle; if it has fewer, the programs run in waves.
+    """
     return 108 if TUNING_TARGET == "sm_80" else 148 if TUNING_TARGET == "sm_100" else 132
 
 
 def product_strides(a, b):
-    """How far apart the rows of a and b lie, or the columns of what lies by columns."""
+    """Return the strides between rows in a and b, or between columns if the matrix is stored by columns."""
     return a.stride(1 if turned(a) else 0), b.stride(1 if turned(b) else 0)
 
 
 def launch_matmul(a, b, bias, out, numbers, tile, ending=NO_ENDING):
-    """In the place of the plain one: through descriptors where half precision, layout and size allow it."""
+    """Compute a matrix product, through descriptors if half precision, layout and size allow it.
+
+    Otherwise the library's kernel runs.
+    """
     (M, N), K = out.shape[-2:], a.shape[-1]
     few = tile[0] * tile[1] < 16384 or a.element_size() != 2
     if a.dim() > 2 and not few and bias is None and alternates(a, out, ending) and batches_described(a, b, out):
         launch_alternating(a, b, None, out, numbers)
         return
     far = bias is not None and bias.stride(0) != 0
-    size = sum([x.element_size() for x in (out, *ending[1:]) if x is not None])  # of an element of each
+    # Total bytes per element over all results and epilogue operands.
+    size = sum([x.element_size() for x in (out, *ending[1:]) if x is not None])
     if (
         few
         or a.dim() > 2
@@ -195,13 +230,16 @@ def launch_matmul(a, b, bias, out, numbers, tile, ending=NO_ENDING):
     beta, alpha = numbers
     BLOCK_M, BLOCK_N, warps, halves = 128, 128, 4, False
     alone = ending[0] is None and out.element_size() == 2
-    held_twice = bias is not None and TUNING_TARGET == "sm_100"  # sums go through shared memory before it is added
-    if alone and K >= 2048 and N % 256 == 0 and not held_twice:
+    # Sums pass through shared memory before the bias is added.
+    is_held_twice = bias is not None and TUNING_TARGET == "sm_100"
+    if alone and K >= 2048 and N % 256 == 0 and not is_held_twice:
         BLOCK_N, warps = 256, 8
     elif alone and N <= 3 * K and 256 * processors() <= M and TUNING_TARGET in HIGH_TILES:
         BLOCK_M, warps, halves = 256, 8, True
-    held = BLOCK_M * BLOCK_N * size // (2 if halves else 1)  # what waits to be stored
-    stages = (SHARED - held) // (128 * (BLOCK_M + BLOCK_N))  # of 64 columns of a and rows of b, 2 bytes each
+    waiting_bytes = BLOCK_M * BLOCK_N * size // (2 if halves else 1)  # bytes that wait to be stored
+    stages = (SHARED - waiting_bytes) // (
+        128 * (BLOCK_M + BLOCK_N)
+    )  # stages with 64 columns of a and rows of b, 2 bytes each
     tiles = triton.cdiv(M, BLOCK_M) * triton.cdiv(N, BLOCK_N)
     plan = shares_serve((M, N, K), worth((M, N, K), (tiles, BLOCK_M * BLOCK_N), tiles, 1))
     if plan is not None:
@@ -227,9 +265,13 @@ def launch_matmul(a, b, bias, out, numbers, tile, ending=NO_ENDING):
 
 
 def part_sums(a, b, out, tile, parts, part):
-    """In the place of the plain one, likewise: by groups where that is worth more, or by a program a processor, in
-    tiles of 256 rows or columns, where M or N is a multiple of that, or N of 128 and both are large: 1,152 x 384 is 1.1
-    times as fast so, 384 x 384 was 0.77."""
+    """Return partial sums for a @ b, by the fastest way that supports the operands.
+
+    The grouped kernel in `long_sums.py` runs if its estimated worth is higher. Otherwise one program per
+    multiprocessor computes tiles with 256 rows or columns, if M or N is a multiple of 256, or if N is a
+    multiple of 128 and both are large: this is 1.1 times as fast for 1,152 x 384, but was 0.77 times as fast
+    for 384 x 384.
+    """
     (M, N), K = out.shape, a.shape[1]
     if tile[0] * tile[1] != 16384 or a.element_size() != 2 or not (described(a) and described(b)):
         return plain_part_sums(a, b, out, tile, parts, part)
@@ -237,8 +279,8 @@ def part_sums(a, b, out, tile, parts, part):
     even = M % 256 == 0 or N % 256 == 0 or (N % 128 == 0 and min(M, N) >= 256 and max(M, N) >= 512)
     wide = M % 256 > 0
     if even:
-        left = N % 256 if wide else N
-        tiles = triton.cdiv(M, 128) * (N // 256 if wide else 0) + triton.cdiv(M, 256) * triton.cdiv(left, 128)
+        remaining = N % 256 if wide else N
+        tiles = triton.cdiv(M, 128) * (N // 256 if wide else 0) + triton.cdiv(M, 256) * triton.cdiv(remaining, 128)
         part = triton.cdiv(triton.cdiv(K, max(min(processors() // tiles, K // 512), 1)), 64) * 64
         parts = triton.cdiv(K, part)
         otherwise = worth(sizes, (tiles, 256 * 128), tiles * parts, parts)

@@ -1,4 +1,4 @@
-"""Types of a device without float64."""
+"""Type rules for a device without float64. They replace the library's block with the same name."""
 
 import math
 
@@ -7,10 +7,10 @@ import triton.language as tl
 
 
 def compute_types(dtype):
-    """The Triton types that operands of a common dtype are converted to, and then computed in (ATen's opmath).
+    """Return (operand type, compute type) in Triton for operands with a common dtype, like ATen's opmath.
 
-    fp16 and bf16 are computed in fp32; integers of up to 32 bits and bools in int32, which wraps around as they do once
-    it is stored.
+    fp16 and bf16 are computed in fp32. Integers up to 32 bits and bools are computed in int32; the result wraps
+    around when it is stored, just as in the narrower type.
     """
     return {
         torch.float16: (tl.float16, tl.float32),
@@ -26,7 +26,11 @@ def compute_types(dtype):
 
 
 def number_argument(value, dtype):
-    """A Python number as the argument of a launch, to be read by our `number_value`: integers in disguise."""
+    """Encode a Python number as a launch argument, to be decoded by our `number_value` in this dtype.
+
+    Integers are XORed with a constant, because Triton compiles anew for those that are 1, divisible by 16, or
+    within 32 bits. Floats beyond the range of fp32 become infinite.
+    """
     if dtype == torch.bool:
         value = value != 0
     if dtype == torch.uint8:
