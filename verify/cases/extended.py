@@ -219,9 +219,9 @@ def _variants(
         return
     unlike = apart(overload, arguments, torch.Generator().manual_seed(generator.initial_seed()), judged)
     contents = values(overload, arguments, generator)
-    others = itertools.chain(special_numbers(overload, arguments), layouts(overload, arguments))
+    numbers_and_layouts = itertools.chain(special_numbers(overload, arguments), layouts(overload, arguments))
     new_sizes = sizes(overload, arguments, generator, blocks)
-    kinds = (large(overload, arguments, generator), new_sizes, contents, numbers, unlike, others)
+    kinds = (large(overload, arguments, generator), new_sizes, contents, numbers, unlike, numbers_and_layouts)
     yield from _in_turn(*(_standing(overload, kind) for kind in kinds))
 
 

@@ -32,6 +32,6 @@ def in_integers(cases: Sequence[Case], dtypes: Sequence[str]) -> list[Case]:
             if isinstance(value, torch.Tensor) and value.is_floating_point():
                 arguments[name] = value.nan_to_num(0, 0, 0).abs().clamp(max=_LARGEST).to(dtype)
         if stands(cases[0].overload, arguments):
-            made = case_of_values(cases[0].overload, **arguments)
-            made_cases.append(replace(made, signature=f"as {dtype}".replace("torch.", "")))
+            new_case = case_of_values(cases[0].overload, **arguments)
+            made_cases.append(replace(new_case, signature=f"as {dtype}".replace("torch.", "")))
     return made_cases

@@ -46,16 +46,16 @@ def schema_cases(overload: str, dtypes: tuple[torch.dtype, ...]) -> list[Case]:
         # it. A call without a device would always run on the CPU.
         whole = {"dtype": dtype, "device": torch.device("cpu")}
         device_options = {} if tensors else {a.name: whole[a.name] for a in op._schema.arguments if a.name in whole}
-        made = 0
+        count = 0
         for values in itertools.islice(itertools.product(*choices), _TRIED):
             arguments = keeping(
                 overload, {**dict(zip((a.name for a in required), values, strict=True)), **device_options}
             )
-            if made < _EACH and broken(overload, arguments) is None and stands(overload, arguments):
+            if count < _EACH and broken(overload, arguments) is None and stands(overload, arguments):
                 case = case_of_values(name_of(op), **arguments)
                 if not unsupported(case.load().tree):
                     cases.setdefault(case.id, case)
-                    made += 1
+                    count += 1
     return list(cases.values())
 
 

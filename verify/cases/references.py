@@ -80,19 +80,19 @@ def settle(overload: str, arguments: Mapping[str, Any], philox: Philox) -> bool:
         True if the call has such arguments, which are then written in place.
     """
     if overload.startswith("aten::_ctc_loss_backward"):
-        for name, left in zip(("neg_log_likelihood", "log_alpha"), _ctc_loss(arguments, philox), strict=True):
-            arguments[name].copy_(left)
+        for name, value in zip(("neg_log_likelihood", "log_alpha"), _ctc_loss(arguments, philox), strict=True):
+            arguments[name].copy_(value)
         return True
     if not overload.endswith("_backward") or not has(overload) or "dropout_p" not in arguments:
         return False
     if arguments["dropout_p"] > 0:
         seed, offset = (arguments[name].view(torch.int64) for name in ("philox_seed", "philox_offset"))
-        for place, word in zip((seed, offset) if seed.dim() == 0 else seed, philox, strict=True):
-            place.fill_(word)
+        for element, word in zip((seed, offset) if seed.dim() == 0 else seed, philox, strict=True):
+            element.fill_(word)
     *_, out, lse = _forward(arguments, arguments.get("attn_bias"), philox)
     arguments["out"].copy_(out)
-    given = arguments["logsumexp"]
-    (given.squeeze(3) if given.dim() > lse.dim() else given.narrow(2, 0, lse.shape[2])).copy_(lse)
+    logsumexp = arguments["logsumexp"]
+    (logsumexp.squeeze(3) if logsumexp.dim() > lse.dim() else logsumexp.narrow(2, 0, lse.shape[2])).copy_(lse)
     return True
 
 
@@ -224,12 +224,12 @@ def _gradients(a: Mapping[str, Any], grad: Tensor, bias: Tensor | None) -> list[
     The formulas are those in arXiv:2205.14135, appendix B.4. They use the rounded output from the arguments, as
     fused kernels do.
     """
-    tried = _forward(a, bias, _drawn_from(a))
+    forward = _forward(a, bias, _drawn_from(a))
     q, k, v = _headwise(a)
     out, grad = _wide(a["out"]), _wide(grad)
-    of_probabilities = grad @ v.transpose(-1, -2) * tried.dropout
-    of_scores = tried.probabilities * (of_probabilities - (grad * out).sum(-1, keepdim=True))
-    of_value = (tried.probabilities * tried.dropout).transpose(-1, -2) @ grad
+    of_probabilities = grad @ v.transpose(-1, -2) * forward.dropout
+    of_scores = forward.probabilities * (of_probabilities - (grad * out).sum(-1, keepdim=True))
+    of_value = (forward.probabilities * forward.dropout).transpose(-1, -2) @ grad
     of_key = of_scores.transpose(-1, -2) @ q * _scale(a)
     batch, heads, rows = a["key"].shape[:3]
     shape = batch, heads, q.shape[1] // max(heads, 1), rows

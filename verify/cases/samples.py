@@ -72,8 +72,10 @@ def _single(called: list[_Called]) -> OpOverloadPacket | None:
 def _unknown(operator: str, called: list[_Called]) -> str:
     names = list(dict.fromkeys(c.name for c in called if c.name not in _SHAPING))
     if names:
-        made = ", ".join(f"aten::{name}" for name in names[:6])
-        return f"{operator!r} is no single ATen operator: PyTorch calls {made} for it; name one of these with --op"
+        description = ", ".join(f"aten::{name}" for name in names[:6])
+        return (
+            f"{operator!r} is no single ATen operator: PyTorch calls {description} for it; name one of these with --op"
+        )
     known = sorted({info.name for infos in _infos().values() for info in infos} - {operator})
     near = ", ".join(get_close_matches(operator, known, 3) or known[:3])
     return f"unknown operator {operator!r}; did you mean {near}? overloads are written aten::exp"
@@ -103,15 +105,15 @@ def opinfo_cases(overloads: list[str], dtypes: tuple[str, ...], every: bool = Tr
                 if case is not None:
                     cases.setdefault(case.id, case)
     known = {case.overload for case in cases.values()}
-    lacking = [o for o in overloads if o not in known] if every or not known else []
+    missing = [o for o in overloads if o not in known] if every or not known else []
     for dtype in wanted:
-        for case in called_cases(lacking, lambda operator, dtype=dtype: samples_of(operator, dtype)):  # type: ignore[misc]
+        for case in called_cases(missing, lambda operator, dtype=dtype: samples_of(operator, dtype)):  # type: ignore[misc]
             cases.setdefault(case.id, case)
     known = {case.overload for case in cases.values()}
-    left = [o for o in (lacking if every or not known else ()) if o not in known]
-    made = [_into_out(o, dtypes) or linked_cases(o, wanted) or schema_cases(o, tuple(wanted)) for o in left]
-    kept = map(_kept, [*cases.values(), *itertools.chain.from_iterable(made)])
-    return list({case.id: case for case in kept if case is not None}.values())
+    remaining = [o for o in (missing if every or not known else ()) if o not in known]
+    generated = [_into_out(o, dtypes) or linked_cases(o, wanted) or schema_cases(o, tuple(wanted)) for o in remaining]
+    adapted = map(_kept, [*cases.values(), *itertools.chain.from_iterable(generated)])
+    return list({case.id: case for case in adapted if case is not None}.values())
 
 
 def _kept(case: Case) -> Case | None:

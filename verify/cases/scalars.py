@@ -130,9 +130,9 @@ def _lists(name: str, value: list[Any], arguments: Arguments) -> list[list[int]]
         dims = list(_dims(arguments))
         last = [d for d in dims if d >= 0]
         return [[], *([d] for d in dims), *map(list, itertools.permutations(last, 2)), last, last[::-1]]
-    alike = [[n] * len(value) for n in (0, 1, 2, 3) if value]
+    equal = [[n] * len(value) for n in (0, 1, 2, 3) if value]
     items = [[*value[:i], new, *value[i + 1 :]] for i, n in enumerate(value) for new in (*_near(n), 0, 1)]
-    return [*alike, *items]
+    return [*equal, *items]
 
 
 def _along(name: str, value: int, arguments: Arguments, generator: torch.Generator) -> Iterator[tuple[str, Arguments]]:
@@ -153,6 +153,6 @@ def _along(name: str, value: int, arguments: Arguments, generator: torch.Generat
 
 
 def _scaled(arguments: Arguments, chosen: Sequence[Site], old: int, new: int, generator: torch.Generator) -> Arguments:
-    for place in chosen:
-        arguments = resized(arguments, [place], place.size(arguments) // old * new, generator)
+    for site in chosen:
+        arguments = resized(arguments, [site], site.size(arguments) // old * new, generator)
     return arguments

@@ -137,9 +137,9 @@ def _sizes_of(overload: str, arguments: Arguments) -> list[Size]:
         taken = {p for known in groups for p in known}
         if place in taken or not size:
             continue
-        others = [p for p, n in at.items() if n == size and p != place and p not in taken]
+        equal_sites = [p for p, n in at.items() if n == size and p != place and p not in taken]
         new = next(n for n in itertools.count(size + 1) if n not in at.values())
-        sets = itertools.chain([()], choices(others, _TOGETHER - 1))
+        sets = itertools.chain([()], choices(equal_sites, _TOGETHER - 1))
         for chosen in itertools.islice(sets, _TRIED):
             changed = resized(arguments, [place, *chosen], new, torch.Generator().manual_seed(0))
             if idle(overload, changed, needed) == []:

@@ -70,19 +70,23 @@ def _follows_nothing(overload: str, arguments: Arguments) -> bool:
     if not overload.endswith("_backward") or op is None or "default" not in op.overloads():
         return False
     wanted = [a for a in op.default._schema.arguments if a.name in arguments or not a.has_default_value()]
-    given = {a.name: arguments.get(a.name, _EPS) for a in wanted if a.name in arguments or str(a.type) == "float"}
+    forward_arguments = {
+        a.name: arguments.get(a.name, _EPS) for a in wanted if a.name in arguments or str(a.type) == "float"
+    }
     try:
-        given = {**_known_otherwise(wanted, arguments, gradient), **given}
-        if len(given) < len(wanted):
+        forward_arguments = {**_known_otherwise(wanted, arguments, gradient), **forward_arguments}
+        if len(forward_arguments) < len(wanted):
             return False
-        result = op.default(**given)
+        result = op.default(**forward_arguments)
     except ERRORS:
         return True
-    made = result if isinstance(result, tuple) else (result,)
-    chosen = arguments.get("indices") if "indices" not in given and len(made) == _WITH_INDICES else None
-    if isinstance(chosen, torch.Tensor) and (chosen.shape != made[1].shape or _leaves_windows(op, given, chosen)):
+    results = result if isinstance(result, tuple) else (result,)
+    chosen = arguments.get("indices") if "indices" not in forward_arguments and len(results) == _WITH_INDICES else None
+    if isinstance(chosen, torch.Tensor) and (
+        chosen.shape != results[1].shape or _leaves_windows(op, forward_arguments, chosen)
+    ):
         return True
-    return not elementwise(overload) and isinstance(gradient, torch.Tensor) and gradient.shape != made[0].shape
+    return not elementwise(overload) and isinstance(gradient, torch.Tensor) and gradient.shape != results[0].shape
 
 
 def _leaves_windows(pooling: Any, arguments: Arguments, indices: torch.Tensor) -> bool:
@@ -128,10 +132,10 @@ def _is_cast_to_integers(overload: str, arguments: Arguments) -> bool:
     to = arguments.get("dtype", arguments["self"].dtype if "src" in arguments else None)
     if isinstance(arguments.get("out"), torch.Tensor):
         to = to or arguments["out"].dtype
-    given = [t for t in tensors(arguments) if t.is_floating_point() or t.is_complex()]
-    if not given or not isinstance(to, torch.dtype) or to not in _INTEGERS:
+    floats = [t for t in tensors(arguments) if t.is_floating_point() or t.is_complex()]
+    if not floats or not isinstance(to, torch.dtype) or to not in _INTEGERS:
         return False
-    return group(overload) == "accumulate" or not all(bool(t.isfinite().all()) for t in given)
+    return group(overload) == "accumulate" or not all(bool(t.isfinite().all()) for t in floats)
 
 
 def _lacks_dimension(overload: str, arguments: Arguments) -> bool:
@@ -165,15 +169,15 @@ def _lacks_segments(overload: str, arguments: Arguments) -> bool:
     if base_name(resolve(overload)).removeprefix("_").removesuffix("_backward") != "segment_reduce":
         return False
     data, axis, offsets = arguments["data"], arguments["axis"], arguments.get("offsets")
-    given = arguments.get("lengths") if offsets is None else offsets
-    if given is None or given.dim() == 0 or not -data.dim() <= axis < data.dim():
+    description = arguments.get("lengths") if offsets is None else offsets
+    if description is None or description.dim() == 0 or not -data.dim() <= axis < data.dim():
         return False  # ATen refuses the call
     axis %= data.dim()
-    shape = (*data.shape[:axis], given.shape[-1] - (offsets is not None), *data.shape[axis + 1 :])
-    ends = given if offsets is not None else given.cumsum(-1)
+    shape = (*data.shape[:axis], description.shape[-1] - (offsets is not None), *data.shape[axis + 1 :])
+    ends = description if offsets is not None else description.cumsum(-1)
     beyond = bool(((ends < 0) | (ends > data.shape[axis])).any())
     sized = [arguments[name].shape for name in ("grad", "output") if name in arguments]
-    return beyond or given.shape[:-1] != data.shape[:axis] or any(other != shape for other in sized)
+    return beyond or description.shape[:-1] != data.shape[:axis] or any(other != shape for other in sized)
 
 
 def _has_foreign_pivots(overload: str, arguments: Arguments) -> bool:

@@ -44,11 +44,11 @@ _FARTHEST = 1e10
 
 def regularized_gamma(a: Tensor, x: Tensor, upper: bool) -> Tensor:
     """Return P(a, x), or Q(a, x) if `upper`, in the promoted dtype."""
-    alike: Sequence[Tensor] = torch.broadcast_tensors(a.double(), x.double())  # type: ignore[no-untyped-call]
+    broadcast: Sequence[Tensor] = torch.broadcast_tensors(a.double(), x.double())  # type: ignore[no-untyped-call]
     op = torch.ops.aten.igammac.default if upper else torch.ops.aten.igamma.default
     result: Tensor = op(a, x)
-    native: Tensor = op(*alike)  # also supplies the special values
-    operands = [t.numpy().reshape(-1) for t in alike]
+    native: Tensor = op(*broadcast)  # also supplies the special values
+    operands = [t.numpy().reshape(-1) for t in broadcast]
     plain = (operands[0] > 0) & (operands[1] > 0) & np.isfinite(operands[0]) & np.isfinite(operands[1])
     values = native.numpy().reshape(-1).copy()
     with np.errstate(all="ignore"):

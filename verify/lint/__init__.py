@@ -165,7 +165,10 @@ def _blocks(answer: str) -> tuple[list[tuple[str, str]], bool]:
 
 
 def _is_too_long(source: str, profile: Profile, findings: Findings) -> bool:
-    """Report a text that exceeds the profile's limit in bytes, and return True. Linked blocks do not count."""
+    """Report a text that exceeds the profile's limit in bytes, and return True if it does.
+
+    `lint` passes the text before blocks are linked in.
+    """
     too_long = len(source.encode("utf-8", "surrogatepass")) > profile.limits["bytes"]
     if too_long:
         problem = f"over {profile.limits['bytes']} bytes"
