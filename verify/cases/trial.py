@@ -189,7 +189,7 @@ def _surrounded_answer(overload: str, packed: Packed, filler: int) -> list[torch
     """
     largest = max((group.nbytes for group in packed.groups), default=0)  # with mismatched sizes ATen may read this far
     margin = min(MARGIN + (4 * largest + 127) // 128 * 128, MAX_MARGIN)
-    # Operators on storages know where a storage ends.
+    # Operators on storages know the end of a storage.
     margins = [0 if by_storage(packed.tree) else margin for _ in packed.groups]
     wide = replace(
         packed,

@@ -194,10 +194,8 @@ def call(
     outs = out if plan.foreach and out is not None else [out] * len(elements)
     run = _Element(plan, wrapper, takes_out, copy, warns)
     writes = bool(written(resolve(plan.base)))
-    alone = out is not None or (
-        # The result is copied afterwards, so it has to exist already.
-        plan.written is not None and not (takes_out or writes)
-    )  # what is copied has to be there
+    # The copy reads the result of each element at once, so its launch may not be held back.
+    alone = out is not None or (plan.written is not None and not (takes_out or writes))
     with nullcontext() if alone or len(elements) < 2 or _has_sparse(given) else _together(wrapper):
         results = [run(element, o) for element, o in zip(elements, outs, strict=True)]
     if plan.written and not resolve(plan.overload)._schema.returns:

@@ -94,7 +94,7 @@ class ExpressionRules:
 
     def _decides(self, test: ast.expr, kind: Kind) -> None:
         """Report a condition that depends on a tensor or a device."""
-        self.scope.handed_on(test, *({kind} & {Kind.DEVICE}))  # whether a kernel exists does not depend on the device
+        self.scope.handed_on(test, *({kind} & {Kind.DEVICE}))  # the existence of a kernel does not depend on the device
         if kind is Kind.TENSOR:
             self.findings.add("tensor-operator", test, "truth of a tensor in host code", _TRUTH)
 
