@@ -112,7 +112,7 @@ class Observer:
                 return self._observe(plan, args, kwargs)
             except Unrecordable as reason:
                 self.skipped[str(reason)] += 1
-            except Exception as error:  # an error must not reach the training, see `_guarded`
+            except Exception as error:  # noqa: BLE001 - an error must not reach the training, see `_guarded`
                 self._failed(plan.name, error)
             return None
 

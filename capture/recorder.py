@@ -48,7 +48,7 @@ class Recorder(Observer):
         failure: The error that prevented the trace from being written, such as a full disk, or None.
     """
 
-    def __init__(  # each parameter limits the recording, and editors list them
+    def __init__(  # noqa: PLR0913 - each parameter limits the recording, and editors list them
         self,
         path: str | os.PathLike[str],
         *,

@@ -79,7 +79,7 @@ def _copied(value: Any) -> Any:
     return torch.empty_strided(detached.shape, detached.stride(), dtype=detached.dtype).copy_(detached)
 
 
-class _Seen(TorchDispatchMode):  # torch does not annotate it
+class _Seen(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch does not annotate it
     def __init__(self, see: Callable[[OpOverload, tuple[Any, ...], dict[str, Any]], None]) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self._see = see
@@ -111,7 +111,7 @@ def run(
             result = function(*args, **kwargs)
             roots = [t for t in _flat(result) if t.requires_grad and t.grad_fn is not None]
             torch.autograd.backward(roots, [torch.ones_like(t) * 0.75 for t in roots])
-    except Exception:  # ATen may raise anything; the calls made until then count
+    except Exception:  # noqa: BLE001 - ATen may raise anything; the calls made until then count
         return
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from torch.testing._internal import common_methods_invocations  # imported in the process that forks the child
+from torch.testing._internal import common_methods_invocations  # noqa: F401 - imported in the process that forks the child
 
 from traces.values import Packed
 from verify.cases.opinfo import keep

@@ -210,7 +210,7 @@ def _hankel(x: Array, order: int, second: bool) -> Array:
         term = term * (4 * order**2 - (2 * k - 1) ** 2) / (8 * k * x)
         sums[k % 2] += term if k % 4 < 2 else -term
     cos, sin = np.cos(x), np.sin(x)
-    # Cosine and sine of the phase, times sqrt(2)
+    # Cosine and sine of the phase, times sqrt(2).
     phase = ((sin - cos), -(sin + cos)) if order else ((cos + sin), (sin - cos))
     first, last = (phase[1], phase[0]) if second else (phase[0], -phase[1])
     return np.asarray((sums[0] * first + sums[1] * last) / np.sqrt(math.pi) / np.sqrt(x))

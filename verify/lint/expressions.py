@@ -258,4 +258,4 @@ def _asked_alignment(node: ast.expr) -> ast.expr | None:
     call, by = node.left, node.right
     sixteen = isinstance(by, ast.Constant) and by.value == _ALIGNMENT
     plain = isinstance(call.func, ast.Attribute) and call.func.attr == "data_ptr" and not call.args + call.keywords
-    return call.func.value if sixteen and plain else None  # `plain` implies that it is an attribute
+    return call.func.value if sixteen and plain else None  # type: ignore[attr-defined]  # `plain` implies an attribute

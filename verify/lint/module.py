@@ -62,7 +62,7 @@ class _ModuleRules:
         elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and (position == 0 or self.bare):
             return  # the docstring
         elif not ((isinstance(node, ast.Assign) and self._constant(node)) or (self.bare and self.tables.allow(node))):
-            # No shorter than the file, because this happens once per statement.
+            # The statement is printed whole, however many nodes it has: this happens once per statement.
             text = shown(node, self.profile.limits["bytes"])
             problem = f"module-level code: {text[:60]}"
             hint = "keep to imports, OVERLOADS, DTYPES, functions and constants (X = 1.5, X = tl.constexpr(1.5))"
