@@ -207,9 +207,8 @@ class Observer:
         if (entry.wanted or flow is not None) and not is_capturing_graph():
             self._drain()
             entry.wanted -= 1  # the count stays lower if this raises, because the next call would raise as well
-            thread = int(
-                threading.get_ident() != next(iter(self._modes))
-            )  # 0: the first thread; 1: another thread, such as autograd's
+            # 0: the first thread; 1: another thread, such as autograd's.
+            thread = int(threading.get_ident() != next(iter(self._modes)))
             module_state = self._modules.current(), thread, torch.is_grad_enabled()
             site = CallSite(self._seq - 1, self._steps.number, phase, *module_state)
             begun = flow.begin(plan.op, arguments, site) if flow is not None else None

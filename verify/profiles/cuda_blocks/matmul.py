@@ -237,9 +237,8 @@ def launch_matmul(a, b, bias, out, numbers, tile, ending=NO_ENDING):
     elif alone and N <= 3 * K and 256 * processors() <= M and TUNING_TARGET in HIGH_TILES:
         BLOCK_M, warps, halves = 256, 8, True
     waiting_bytes = BLOCK_M * BLOCK_N * size // (2 if halves else 1)  # bytes that wait to be stored
-    stages = (SHARED - waiting_bytes) // (
-        128 * (BLOCK_M + BLOCK_N)
-    )  # stages with 64 columns of a and rows of b, 2 bytes each
+    # A stage holds 64 columns of a and rows of b, 2 bytes each.
+    stages = (SHARED - waiting_bytes) // (128 * (BLOCK_M + BLOCK_N))
     tiles = triton.cdiv(M, BLOCK_M) * triton.cdiv(N, BLOCK_N)
     plan = shares_serve((M, N, K), worth((M, N, K), (tiles, BLOCK_M * BLOCK_N), tiles, 1))
     if plan is not None:
