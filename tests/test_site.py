@@ -21,7 +21,7 @@ CHROMIUM = shutil.which("chromium")
 ONE_STREAM = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
 LOADED = {("script", "src"), ("link", "href"), ("img", "src"), ("iframe", "src")}
 GOOD = """
-[To a file](../verify/child/unspecified.py), [a directory](../generate/), [a `heading`](../README.md#the-path),
+[To a file](../verify/child/unspecified.py), [a directory](../generate/), [a `heading`](../README.md#quickstart),
 [data](results/library.json), ![a picture](results/dialogs.svg); `[code](../nowhere.py)` and
 
 ```text

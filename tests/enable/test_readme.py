@@ -75,18 +75,18 @@ def typed(tmp_path, monkeypatch, capsys):
         sys.modules.pop(name, None)
 
 
-def path_of_the_readme():
-    """The lines of the block under the README's heading "The path", without what needs minutes."""
-    _, _, rest = (ROOT / "README.md").read_text().partition("\n## The path\n")
+def commands_under(page, heading):
+    """The lines of the first block of commands under a heading of a page."""
+    _, _, rest = (ROOT / page).read_text().partition(heading)
     block = rest.partition("```bash\n")[2].partition("```")[0]
     lines = [line for line in block.splitlines() if line]
-    assert len(lines) > 12 and all(line.startswith("enable ") for line in lines)
+    assert lines and all(line.startswith("enable ") for line in lines)
     return lines
 
 
 @pytest.mark.timeout(900)
-def test_the_path_of_the_readme(typed):
-    for line in path_of_the_readme():
+def test_the_quickstart_and_the_tour(typed):
+    for line in [*commands_under("README.md", "\n## Quickstart\n"), *commands_under("docs/tour.md", "# A tour")]:
         words = " ".join(shlex.split(line, comments=True)[1:3])
         status, text = typed(line, SHORTER.get(words, ()))
         assert status == 0, f"{line}\n{text}"

@@ -78,7 +78,7 @@ def lint_kernels(source: str, profile: Profile) -> list[Violation]:
     """Return the violations in a linked text's kernels, ignoring the code around them."""
     findings = Findings()
     try:
-        tree = None if _is_too_long(source, profile, findings) else _parse(source, profile, findings)
+        tree = _parse(source, profile, findings)
         if tree is not None:
             check_kernels(collect_names(tree, profile), profile, findings)
     except (TooMuchWork, RecursionError, OverflowError, MemoryError):
