@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from enable.naming import counted
 from enable.options import PLATFORM, AsJson, Library
 from traces import UserError
 
@@ -62,6 +63,7 @@ def command(  # noqa: PLR0913 - one parameter an option
     except OSError as error:
         raise UserError(f"{out}: cannot be written ({error.strerror}); name another with --out FILE") from error
     failing = len(found["failures"])
-    lines = [f"{out}: {len(found['models'])} models, {len(found['overloads'])} overloads, {len(text) / 1e6:.1f} MB"]
-    lines += [f"  {failing} failing case{'s' * (failing != 1)} shown"] if failing else []
+    models, overloads = counted(len(found["models"]), "model"), counted(len(found["overloads"]), "overload")
+    lines = [f"{out}: {models}, {overloads}, {len(text) / 1e6:.1f} MB"]
+    lines += [f"  {counted(failing, 'failing case')} shown"] if failing else []
     typer.echo("\n".join([*lines, "  next  open it in a browser; it needs no network"]))
