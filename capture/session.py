@@ -186,9 +186,11 @@ def _number(loss: Any) -> list[float]:
 
 @contextmanager
 def _no_warnings_of(directory: Path) -> Iterator[None]:
-    """Silence the recorder's warning about an incomplete trace, because it is reported as an error instead."""
+    """Silence the recorder's warnings about an incomplete or empty trace, because errors report them instead."""
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", rf"{re.escape(str(directory))}.* is incomplete", RuntimeWarning)
+        warnings.filterwarnings(
+            "ignore", rf"{re.escape(str(directory))}.*(is incomplete|nothing was recorded)", RuntimeWarning
+        )
         yield
 
 

@@ -1,5 +1,6 @@
 """Draw the output of a command as a picture of a terminal: COMMAND | python demo/picture.py TITLE FILE.svg [LINES]."""
 
+import io
 import re
 import sys
 from pathlib import Path
@@ -15,7 +16,7 @@ def main() -> None:
     lines = sys.stdin.read().rstrip("\n").split("\n")
     if len(lines) > most:
         lines[most // 2 : len(lines) - most // 2] = ["..."]
-    console = Console(record=True, width=max(map(len, lines)), file=Path("/dev/null").open("w"))
+    console = Console(record=True, width=max(map(len, lines)), file=io.StringIO())
     for line in lines:
         text = Text(line)
         text.highlight_regex(r"\bPASS\b", "green")

@@ -12,7 +12,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils.checkpoint import checkpoint
 from warm import python
 
-import capture.recorder
+import capture.observer
 import capture.tape
 from capture import Recorder
 from traces import Trace, TraceError, verify
@@ -44,11 +44,11 @@ def test_10_an_error_of_the_recorder_is_counted_and_not_raised(tmp_path, monkeyp
 
 
 def test_10_recording_stops_after_many_errors(tmp_path, monkeypatch):
-    monkeypatch.setattr(capture.recorder, "recorded_key", lambda *args: 1 / 0)
+    monkeypatch.setattr(capture.observer, "recorded_key", lambda *args: 1 / 0)
     with Recorder(tmp_path / "a.trace") as recorder:
         for _ in range(100):
             torch.ones(2)
-    assert recorder.errors["aten::ones"]["count"] == capture.recorder.MAX_ERRORS
+    assert recorder.errors["aten::ones"]["count"] == capture.observer.MAX_ERRORS
     with pytest.raises(TraceError, match="did not finish"):
         Trace.open(tmp_path / "a.trace")
 
@@ -224,10 +224,10 @@ def test_calls_that_raise_leave_no_bytes(tmp_path):
 def test_10_a_signature_that_cannot_be_stored_fails_once(tmp_path, monkeypatch):
     monkeypatch.setattr(capture.tape, "lay_out", lambda *args: 1 / 0)
     with Recorder(tmp_path / "a.trace") as recorder:
-        for _ in range(2 * capture.recorder.MAX_ERRORS):
+        for _ in range(2 * capture.observer.MAX_ERRORS):
             torch.ones(2)
     assert recorder.errors["aten::ones"]["count"] == 1
-    assert Trace.open(tmp_path / "a.trace").manifest["calls"] == 2 * capture.recorder.MAX_ERRORS
+    assert Trace.open(tmp_path / "a.trace").manifest["calls"] == 2 * capture.observer.MAX_ERRORS
 
 
 @pytest.mark.parametrize("per_signature", [1, 3])

@@ -93,7 +93,7 @@ def test_17_a_path_that_cannot_be_written(target, tmp_path):
 
 
 def test_10_recording_that_stopped_is_an_error(target, tmp_path, monkeypatch):
-    monkeypatch.setattr("capture.recorder.recorded_key", lambda *args: 1 / 0)
+    monkeypatch.setattr("capture.observer.recorded_key", lambda *args: 1 / 0)
     with pytest.raises(UserError, match=r"recording stopped after errors \(.*ZeroDivisionError.*marked as unfinished"):
         capture_model(target, tmp_path / "a.trace", progress=False)
     assert [p.name for p in tmp_path.iterdir()] == ["a.trace"]
@@ -102,7 +102,7 @@ def test_10_recording_that_stopped_is_an_error(target, tmp_path, monkeypatch):
 
 def test_recording_that_stopped_replaces_nothing(target, tmp_path, monkeypatch):
     capture_model(target, tmp_path / "a.trace", progress=False)
-    monkeypatch.setattr("capture.recorder.recorded_key", lambda *args: 1 / 0)
+    monkeypatch.setattr("capture.observer.recorded_key", lambda *args: 1 / 0)
     with pytest.raises(UserError, match="nothing was replaced"):
         capture_model(target, tmp_path / "a.trace", force=True, progress=False)
     assert Trace.open(tmp_path / "a.trace").complete

@@ -78,7 +78,7 @@ FAULTS = {
     "never adds up pieces": ("if (word == after) &", "if (word < 0) &"),
     "64 pieces alone": ("more = tl.sum(same.to(tl.int32), 0) == CHUNKS", "more = chunk < 0"),
     "the run begins in every chunk": ("(word != before) & (word", "(word >= 0) & (word"),
-    "blocks forget those before": ("(other < block)[:, None]", "(other < 0)[:, None]"),
+    "blocks forget those before": ("(other_block < block)[:, None]", "(other_block < 0)[:, None]"),
     "ties in no order": ("(lanes[None, :] < lanes[:, None])", "(lanes[None, :] < 0)"),
     "one digit": ("range(passes)", "range(1)"),
     "zeroes nothing": ("digits_kernel[(blocks + (0 if k else triton.cdiv(n, 4096)),)]", "digits_kernel[(blocks,)]"),

@@ -140,7 +140,7 @@ FAULTS = {
     "the tensor before": (">= firsts[k]", "> firsts[k]"),
     "not the last block": ("triton.cdiv(n, rounds * BLOCK)", "triton.cdiv(n - 1, rounds * BLOCK)"),
     "another's size": ("pick(sizes, firsts)", "sizes[0]"),
-    "the padding is a tensor": ("[plain(programs)] * lacking", "[plain(0)] * lacking"),
+    "the padding is a tensor": ("[plain(programs)] * missing", "[plain(0)] * missing"),
 }
 
 

@@ -20,6 +20,6 @@ CASES = {
 FAULTS = {
     "all values count": ("return step * size", "return 0.0"),
     "rcond is not looked at": ("return step / 2 if outside else rcond", "return step / 2"),
-    "residuals of the sides": ("left -= a[:, None] * x[None, :]", "left -= 0"),
+    "residuals of the sides": ("residual -= a[:, None] * x[None, :]", "residual -= 0"),
     "rank of all": ("(x > 0).to(tl.int64)", "(x >= 0).to(tl.int64)"),
 }

@@ -14,5 +14,5 @@ CASES = {
 FAULTS = {
     "the negative bit ignored": ("one_batch(resolved(self), resolved(B))", "one_batch(self, B)"),
     "the wrong triangle": ("t.mT, b.mT, out.mT, not upper", "t.mT, b.mT, out.mT, upper"),
-    "the first batch": ("t_ptr += strided(which, batch[0], batch[1][0], False, PLAIN)", "t_ptr += 0"),
+    "the first batch": ("t_ptr += strided(matrix, batch[0], batch[1][0], False, PLAIN)", "t_ptr += 0"),
 }

@@ -13,5 +13,5 @@ CASES = {
 FAULTS = {
     "rows of the next item": ("(row < end) & (row >= 0)", "(row >= 0)"),
     "padded with 0": ("number_value(padding, TYPE).to(x.dtype)", "0"),
-    "items of one length": ("row = begin + place", "row = item * length + place"),
+    "items of one length": ("row = begin + position", "row = item * length + position"),
 }

@@ -13,7 +13,7 @@ CASES = {
 }
 FAULTS = {
     "no upper edge": ("(x <= last)", "(x < last)"),
-    "no weight": ("out_ptr + place, w,", "out_ptr + place, w * 0 + 1,"),
+    "no weight": ("out_ptr + bin, w,", "out_ptr + bin, w * 0 + 1,"),
 }
 REFUSED = {
     "aten::_histogramdd_from_bin_cts": [

@@ -18,7 +18,7 @@ CASES = {
     ],
 }
 FAULTS = {
-    "not stable": ("others[None, :] < cols[:, None]", "others[None, :] > cols[:, None]"),
+    "not stable": ("other_cols[None, :] < cols[:, None]", "other_cols[None, :] > cols[:, None]"),
     "signs left out": ("plain(8 if last and signed else 0)", "plain(0)"),
     "starts of many parts behind their own elements": ("+ tl.cumsum(count, 0) - count", "+ tl.cumsum(count, 0)"),
     "places cut to 31 bits": ("(x.to(tl.int64) << 32) | item", "(x.to(tl.int64) << 31) | item"),
