@@ -1,7 +1,8 @@
 """aten::elu_backward(Tensor grad_output, Scalar alpha, Scalar scale, Scalar input_scale, bool is_result, Tensor
     self_or_result) -> Tensor
 
-Of the input, or of the result y: alpha scale e^(x input_scale) is y + alpha scale.
+The gradient is computed from the input x, or from the result y: alpha * scale * e^(x * input_scale) = y +
+alpha * scale if x <= 0.
 """
 
 import triton

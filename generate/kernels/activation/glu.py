@@ -1,6 +1,6 @@
 """aten::glu(Tensor self, int dim=-1) -> Tensor
 
-The first half of a dimension times the sigmoid of the second.
+The result is the first half along dim, multiplied by the sigmoid of the second half.
 """
 
 import triton

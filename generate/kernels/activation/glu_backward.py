@@ -1,6 +1,7 @@
 """aten::glu_backward(Tensor grad_output, Tensor self, int dim) -> Tensor
 
-Both halves in one launch: grad s and grad x s (1 - s), s the sigmoid of the second half.
+One launch computes the gradients for both halves. With s = sigmoid(second half), they are grad * s and grad *
+x * s * (1 - s).
 """
 
 import torch

@@ -1,6 +1,7 @@
 """aten::hardsigmoid_backward(Tensor grad_output, Tensor self) -> Tensor
 
-A sixth of grad, where ATen takes the sixth that fp32 holds in every type.
+The gradient is grad / 6 for -3 < x < 3, and 0 elsewhere. Like ATen, the kernel multiplies by 1/6 rounded to
+fp32, for every dtype.
 """
 
 import triton

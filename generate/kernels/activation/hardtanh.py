@@ -1,6 +1,6 @@
 """aten::hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor
 
-NaN stays NaN.
+NaN inputs return NaN.
 """
 
 import triton

@@ -1,6 +1,7 @@
 """aten::log_sigmoid_backward(Tensor grad_output, Tensor self, Tensor buffer) -> Tensor
 
-grad / (1 + e^x), from e^-|x|, which some devices keep in the buffer of the forward pass and others leave empty.
+The gradient is grad / (1 + e^x), computed from e^-|x|. Some devices keep e^-|x| in the forward pass's buffer;
+if the buffer is empty, the kernel recomputes it.
 """
 
 import triton

@@ -1,6 +1,6 @@
 """aten::log_sigmoid_forward(Tensor self) -> (Tensor output, Tensor buffer)
 
-min(x, 0) - log(1 + e^-|x|), and e^-|x| for the backward pass.
+Returns min(x, 0) - log(1 + e^-|x|), and e^-|x| as the buffer for the backward pass.
 """
 
 import torch

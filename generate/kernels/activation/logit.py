@@ -1,6 +1,6 @@
 """aten::logit(Tensor self, float? eps=None) -> Tensor
 
-log(x / (1 - x)), of x clamped to [eps, 1 - eps] where there is an eps.
+Computes log(x / (1 - x)). If eps is given, x is clamped to [eps, 1 - eps] first.
 """
 
 import triton
@@ -25,7 +25,10 @@ def logit_between(x, low, high):
 
 @triton.jit
 def short_logit(x):
-    """For fp16 and bf16, whose x is not so near to 1/2 that the quotient had to be rounded right."""
+    """Return logit(x) for fp16 and bf16 with an approximate division.
+
+    In these dtypes x is never so near to 1/2 that the quotient needs correct rounding.
+    """
     return tl.log(x / (1 - x))
 
 

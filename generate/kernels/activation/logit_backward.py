@@ -1,6 +1,7 @@
 """aten::logit_backward(Tensor grad_output, Tensor self, float? eps=None) -> Tensor
 
-grad / (x (1 - x)) where x is in [eps, 1 - eps]; elsewhere 0, or without an eps NaN.
+Returns grad / (x * (1 - x)) if x is in [eps, 1 - eps], and 0 elsewhere. Without eps the range is [0, 1], and
+the gradient is NaN elsewhere.
 """
 
 import triton

@@ -1,6 +1,6 @@
 """aten::mish(Tensor self) -> Tensor
 
-x tanh(log(1 + e^x)) = x n / (n + 2) with n = e^x (e^x + 2).
+Computes x * tanh(log(1 + e^x)) as x * n / (n + 2) with n = e^x * (e^x + 2). For x > 20 the result is x.
 """
 
 import triton

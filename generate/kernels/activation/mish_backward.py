@@ -1,6 +1,6 @@
 """aten::mish_backward(Tensor grad_output, Tensor self) -> Tensor
 
-grad (t + x s (1 - t^2)) with t = tanh(log(1 + e^x)) and s = sigmoid(x).
+Returns grad * (t + x * s * (1 - t^2)) with t = tanh(log(1 + e^x)) and s = sigmoid(x).
 """
 
 import triton

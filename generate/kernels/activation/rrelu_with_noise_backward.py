@@ -1,7 +1,8 @@
 """aten::rrelu_with_noise_backward(Tensor grad_output, Tensor self, Tensor noise, Scalar lower, Scalar upper, bool
     training, bool self_is_result) -> Tensor
 
-In training the noise holds the slopes that were drawn; else the slope is the mean of both bounds.
+In training, `noise` holds the random slopes from the forward pass. Otherwise the slope is the mean of both
+bounds.
 """
 
 import triton

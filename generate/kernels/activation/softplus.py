@@ -1,6 +1,6 @@
 """aten::softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor
 
-log(1 + e^(beta x)) / beta; x itself where beta x > threshold.
+Computes log(1 + e^(beta * x)) / beta. If beta * x > threshold, the result is x.
 """
 
 import triton

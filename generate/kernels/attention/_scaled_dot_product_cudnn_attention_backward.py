@@ -3,7 +3,8 @@
     cum_seq_k, SymInt max_q, SymInt max_k, float dropout_p, bool is_causal, *, float? scale=None) -> (Tensor, Tensor,
     Tensor)
 
-Gradients lie as what they are gradients of. What dropout keeps is drawn from the seed and offset of the forward call.
+Each gradient has the memory layout of its input. The dropout mask is drawn again from the forward call's seed
+and offset.
 """
 
 import torch

@@ -6,9 +6,11 @@ aten::_scaled_dot_product_cudnn_attention(Tensor query, Tensor key, Tensor value
     (Tensor output, Tensor logsumexp, Tensor cum_seq_q, Tensor cum_seq_k, SymInt max_q, SymInt max_k, Tensor
     philox_seed, Tensor philox_offset, Tensor debug_attn_mask)
 
-The first overload's output lies as [B, T, H, D], and its log_sumexp is [B, H, T rounded up to 32] with infinity behind
-T; the second's lies as query does, and its log_sumexp is [B, H, T, 1]. Backward draws what dropout keeps from the
-returned seed and offset.
+- Efficient attention: the output's memory order is [B, T, H, D]. log_sumexp is [B, H, T rounded up to 32],
+  and infinity beyond T.
+- cuDNN attention: the output has the memory order of `query`. log_sumexp is [B, H, T, 1].
+
+The backward pass draws the dropout mask again from the returned seed and offset.
 """
 
 import torch
@@ -20,7 +22,7 @@ DTYPES = ("bfloat16", "float16", "float32")
 
 
 def empty_as(query, Dv):
-    """New [B, H, T, Dv] tensor whose dimensions lie in the order of query's."""
+    """Return a new [B, H, T, Dv] tensor whose dimensions have the same memory order as in `query`."""
     B, H, T, D = query.shape
     if Dv == D:
         return torch.empty_like(query)

@@ -2,8 +2,8 @@
     Tensor attn_bias, Tensor out, Tensor logsumexp, Tensor philox_seed, Tensor philox_offset, float dropout_p, bool[4]
     grad_input_mask, bool is_causal=False, *, float? scale=None) -> (Tensor, Tensor, Tensor, Tensor)
 
-Gradients of query, key and value lie as [B, T, H, D]. What dropout keeps is drawn from the seed and offset of the
-forward call.
+The memory order for the gradients with respect to query, key and value is [B, T, H, D]. The dropout mask is
+drawn again from the forward call's seed and offset.
 """
 
 import torch

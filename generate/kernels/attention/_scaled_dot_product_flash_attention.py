@@ -2,8 +2,9 @@
     is_causal=False, bool return_debug_mask=False, *, float? scale=None) -> (Tensor output, Tensor logsumexp, Tensor
     cum_seq_q, Tensor cum_seq_k, SymInt max_q, SymInt max_k, Tensor rng_state, Tensor unused, Tensor debug_attn_mask)
 
-A causal mask ends in the matrix's lower right corner; a query that sees no key gives 0, and infinity as logsumexp. The
-output lies as query does; rng_state is the seed and the offset from which backward draws what dropout keeps.
+A causal mask is aligned to the lower right corner of the score matrix. A query that sees no key returns 0,
+with infinity as its logsumexp. The output has the memory layout of `query`. rng_state holds the seed and the
+offset from which the backward pass draws the dropout mask again.
 """
 
 import torch

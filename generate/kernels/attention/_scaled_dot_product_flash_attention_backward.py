@@ -3,8 +3,9 @@
     is_causal, Tensor philox_seed, Tensor philox_offset, *, float? scale=None) -> (Tensor grad_query, Tensor grad_key,
     Tensor grad_value)
 
-Gradients lie as what they are gradients of. What dropout keeps is drawn from the state of the generator that the
-forward call left in philox_seed; a causal mask lies as there.
+Each gradient has the memory layout of its input. The dropout mask is drawn again from the generator state
+that the forward call returned (passed as philox_seed). A causal mask is aligned to the lower right corner, as
+in the forward pass.
 """
 
 import torch

@@ -1,8 +1,8 @@
 """aten::_scaled_dot_product_flash_attention_for_cpu(Tensor query, Tensor key, Tensor value, float dropout_p=0., bool
     is_causal=False, *, Tensor? attn_mask=None, float? scale=None) -> (Tensor output, Tensor logsumexp)
 
-Each key/value head serves H / Hk query heads in a row. A query whose keys are all masked gives 0. The output lies as
-query does, logsumexp as [B, T, H].
+Each key/value head serves H / Hk consecutive query heads. A query whose keys are all masked returns 0. The
+output has the memory layout of `query`. The memory order for logsumexp, [B, H, T], is [B, T, H].
 """
 
 import torch
@@ -18,7 +18,7 @@ def wrapper(query, key, value, dropout_p=0.0, is_causal=False, *, attn_mask=None
         raise NotImplementedError(f"attention with dropout_p={dropout_p}: only 0.0")
     (B, H, Tq, D), Hk = query.shape, key.shape[1]
     check_attention(query, key, value, H if H % max(Hk, 1) else Hk, D)
-    if not D:  # ATen looks at no key then
+    if not D:  # as in ATen, which ignores all keys if D == 0
         key, value, attn_mask = key.narrow(2, 0, 0), value.narrow(2, 0, 0), None
     out = torch.empty_like(query)
     logsumexp = torch.empty((B, Tq, H), dtype=torch.float32, device=query.device).transpose(1, 2)

@@ -2,8 +2,9 @@
     Tensor out, Tensor logsumexp, float dropout_p, bool is_causal, *, Tensor? attn_mask=None, float? scale=None) ->
     (Tensor grad_query, Tensor grad_key, Tensor grad_value)
 
-Each key/value head serves H / Hk query heads in a row, and gets the sum of their gradients, which lie as [B, T, H, D].
-dropout_p does not count, as in ATen, whose forward takes none.
+Each key/value head serves H / Hk consecutive query heads and receives the sum over their gradients. The
+memory order for gradients is [B, T, H, D]. dropout_p is ignored, as in ATen, because the forward operator
+accepts only 0.
 """
 
 from blocks.attention import check_attention

@@ -1,7 +1,7 @@
 """aten::gt.Tensor(Tensor self, Tensor other) -> Tensor
 aten::gt.Scalar(Tensor self, Scalar other) -> Tensor
 
-A number is rounded to the common type first.
+A Python number is rounded to the common dtype before the comparison.
 """
 
 import torch

@@ -1,8 +1,9 @@
 """aten::convolution(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] padding, SymInt[] dilation,
     bool transposed, SymInt[] output_padding, SymInt groups) -> Tensor
 
-A matrix product of [positions, channels x taps] by the weight, of which no operand is laid out: at most they are copied
-so that channels lie last. Sums are in fp32, of float64 in fp64.
+Computed as an implicit matrix product, [positions, channels x taps] @ [channels x taps, channels]. Neither
+operand is materialized; at most, a tensor is copied so that its channels are innermost. Sums are in fp32, or
+in fp64 for fp64 tensors.
 """
 
 from blocks.convolution import convolution_result, convolve, convolved_size
@@ -15,12 +16,12 @@ DTYPES = ("bfloat16", "float16", "float32", "float64", "int16", "int32", "int64"
 
 def wrapper(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups):
     axes = max(input.dim() - 2, 1)
-    stride, padding, dilation, more = [for_axes(v, axes) for v in (stride, padding, dilation, output_padding)]
-    size = convolved_size(input, weight, stride, padding, dilation, transposed, more, groups)
+    stride, padding, dilation, extra = [for_axes(v, axes) for v in (stride, padding, dilation, output_padding)]
+    size = convolved_size(input, weight, stride, padding, dilation, transposed, extra, groups)
     if bias is not None and (tuple(bias.shape) != (size[1],) or bias.dtype != input.dtype):
         raise RuntimeError(f"a bias {bias.dtype} {tuple(bias.shape)} of {size[1]} channels")
     if bias is not None and not bias.is_contiguous():
-        bias = copied(bias)  # kernels read it by a stride of 1
+        bias = copied(bias)  # the kernels assume stride 1
     out = convolution_result(input, weight, size)
     convolve(input, weight, bias, out, stride, padding, dilation, transposed, groups)
     return out

@@ -2,8 +2,9 @@
     SymInt[] padding, SymInt[] dilation, bool transposed, SymInt[] output_padding, SymInt groups, bool[3]
     output_mask) -> (Tensor, Tensor, Tensor)
 
-The gradient of the input is the transposed convolution of the gradient, and of a transposed one the plain one. That of
-the weight is a product over positions, and that of the bias a sum.
+The input gradient is the transposed convolution of grad_output with the weight, or the plain convolution if
+the forward pass was transposed. The weight gradient is a matrix product over positions. The bias gradient is
+a sum.
 """
 
 from blocks.convolution import convolution_result, convolve, convolved_size, weight_gradient
@@ -28,19 +29,19 @@ def wrapper(
     output_mask,
 ):
     axes = max(input.dim() - 2, 1)
-    stride, padding, dilation, more = [for_axes(v, axes) for v in (stride, padding, dilation, output_padding)]
-    size = convolved_size(input, weight, stride, padding, dilation, transposed, more, groups)
+    stride, padding, dilation, extra = [for_axes(v, axes) for v in (stride, padding, dilation, output_padding)]
+    size = convolved_size(input, weight, stride, padding, dilation, transposed, extra, groups)
     if tuple(grad_output.shape) != size or grad_output.dtype != input.dtype:
         raise RuntimeError(f"gradient {grad_output.dtype} {tuple(grad_output.shape)}, not {size}")
-    how = stride, padding, dilation
+    geometry = stride, padding, dilation
     grad_input = grad_weight = grad_bias = None
     if output_mask[0]:
         grad_input = convolution_result(input, weight, input.shape)
-        convolve(grad_output, weight, None, grad_input, *how, not transposed, groups)
+        convolve(grad_output, weight, None, grad_input, *geometry, not transposed, groups)
     if output_mask[1]:
         grad_weight = convolution_result(weight, input, weight.shape)
         pair = (input, grad_output) if transposed else (grad_output, input)
-        weight_gradient(*pair, weight, *how, groups, grad_weight)
+        weight_gradient(*pair, weight, *geometry, groups, grad_weight)
     if output_mask[2]:
         dims = [d for d in range(grad_output.dim()) if d != 1]
         grad_bias = reduce("sum", [grad_output], dims, dtype=grad_output.dtype)

@@ -1,7 +1,8 @@
 """aten::_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool?
     pin_memory=None, bool non_blocking=False, MemoryFormat? memory_format=None) -> Tensor
 
-Another device is the platform's transfer, not a kernel's work. The conjugate and negative bits are resolved.
+A copy to another device type raises NotImplementedError, because the platform transfers it and not a kernel.
+The conjugate and negative bits are resolved.
 """
 
 import torch

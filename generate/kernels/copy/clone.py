@@ -1,6 +1,6 @@
 """aten::clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor
 
-Copies the indices and values of a sparse tensor, and resolves the conjugate and negative bits.
+For a sparse tensor, the kernel copies the indices and values. The conjugate and negative bits are resolved.
 """
 
 import torch

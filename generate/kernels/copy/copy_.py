@@ -1,7 +1,7 @@
 """aten::copy_(Tensor(a!) self, Tensor src, bool non_blocking=False) -> Tensor(a!)
 
-Either tensor may have the conjugate and the negative bit. Unsigned integers of more than 8 bits, as the results of
-hash_tensor, are copied among themselves alone.
+Either tensor may have the conjugate or the negative bit set. Unsigned integers wider than 8 bits (such as
+hash_tensor's results) can only be copied to the same dtype.
 """
 
 import torch

@@ -1,6 +1,7 @@
 """aten::affine_grid_generator(Tensor theta, SymInt[] size, bool align_corners) -> Tensor
 
-At each pixel, or voxel, theta [N, d, d + 1] times where it lies in [-1, 1], the last dimension first, and 1.
+For each pixel or voxel, the result is theta [N, d, d + 1] @ (x, y, [z,] 1). The coordinates are in [-1, 1],
+and the last image dimension comes first.
 """
 
 import torch
@@ -23,7 +24,11 @@ TUNED = (
 
 @triton.jit
 def pixel_place(i, n, ALIGN: tl.constexpr, OPMATH: tl.constexpr):
-    """Of pixel i of n, where -1 and 1 are the middles of the first and the last, or their outer borders; 0 of one."""
+    """Return the coordinate of pixel i among n pixels, or 0 if n == 1.
+
+    With ALIGN, -1 and 1 are the centers of the first and last pixels. Otherwise they are the outer edges of
+    these pixels.
+    """
     steps = (tl.maximum(n, 2) - 1).to(OPMATH)
     at = tl.where(n > 1, (2 * i - (n - 1)).to(OPMATH) / steps, 0)
     return at if ALIGN else at * (n - 1).to(OPMATH) / n.to(OPMATH)
@@ -31,7 +36,13 @@ def pixel_place(i, n, ALIGN: tl.constexpr, OPMATH: tl.constexpr):
 
 @triton.jit
 def affine_kernel(theta_ptr, out_ptr, sizes, strides, DIMS: tl.constexpr, ALIGN: tl.constexpr, BLOCK: tl.constexpr):
-    """sizes: images, depth, height, width. strides: of theta."""
+    """Compute the grid coordinates for BLOCK pixels per program instance.
+
+    Tensors:
+        theta_ptr: [N, DIMS, DIMS + 1], read; `strides` holds its strides.
+        out_ptr: [N, (depth,) height, width, DIMS], contiguous, written.
+        sizes: (images, depth, height, width), encoded by `plain`; depth is 1 for images.
+    """
     OPMATH: tl.constexpr = tl.float64 if out_ptr.dtype.element_ty == tl.float64 else tl.float32
     depth, height, width = plain_value(sizes[1]), plain_value(sizes[2]), plain_value(sizes[3])
     i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)

@@ -5,8 +5,11 @@ aten::arange.start(Scalar start, Scalar end, *, ScalarType? dtype=None, Layout? 
 aten::arange.start_step(Scalar start, Scalar end, Scalar step=1, *, ScalarType? dtype=None, Layout? layout=None,
     Device? device=None, bool? pin_memory=None) -> Tensor
 
-start + i * step: int64 where all three are integers, else fp64, as ATen computes it; for an integer dtype start and
-step are cut to integers. The number of elements is ceil((end - start) / step), of int64 with the three cut.
+Element i is start + i * step. The computation is in int64 if all three numbers are integers, and in fp64
+otherwise, as in ATen. For an integer dtype, start and step are truncated to integers.
+
+The number of elements is ceil((end - start) / step). For dtype int64, it is computed from the truncated
+numbers.
 """
 
 import math

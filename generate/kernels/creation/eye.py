@@ -3,7 +3,7 @@
 aten::eye.m(SymInt n, SymInt m, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool?
     pin_memory=None) -> Tensor
 
-Zeros, and then ones on the diagonal.
+Fills the result with zeros, and then the diagonal with ones.
 """
 
 import torch

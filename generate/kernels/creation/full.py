@@ -1,7 +1,7 @@
 """aten::full(SymInt[] size, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None,
     bool? pin_memory=None) -> Tensor
 
-Without a dtype the value's type decides.
+If dtype is None, it is derived from the value's type.
 """
 
 import torch

@@ -1,7 +1,7 @@
 """aten::full_like(Tensor self, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None,
     bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor
 
-Every element is the same number.
+Fills every element with the same number.
 """
 
 from blocks.creation import full_as

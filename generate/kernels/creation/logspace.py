@@ -7,7 +7,8 @@ aten::logspace.Tensor_Scalar(Tensor start, Scalar end, int steps, float base=10.
 aten::logspace.Scalar_Tensor(Scalar start, Tensor end, int steps, float base=10., *, ScalarType? dtype=None,
     Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor
 
-The base to the power of what linspace gives, in fp64; in fp32 for fp16 and bf16, where exponents of 2 are small.
+Element i is base ** linspace(start, end, steps)[i], computed in fp64. fp16 and bf16 results use fp32 if the
+exponents of 2 are small.
 """
 
 import math
@@ -53,13 +54,20 @@ def float_power_line(i, start, end, steps, half, base, size):
 
 @triton.jit
 def short_power_line(i, start, end, steps, half, size):
-    """In fp32, to 2^-22 of the larger exponent of 2: the square of 2 to half of it, which is no denormal number."""
+    """Return the power in fp32, as the square of root = 2^(exponent / 2).
+
+    The relative error is at most 2^-22 times the larger exponent of 2. The root is not denormal, even if the
+    power is.
+    """
     root = tl.exp2(line(i, start * (0.5 * size), end * (0.5 * size), steps, half))
     return root * root
 
 
 def short_exponents(start, end, base, size):
-    """Whether the ends are numbers, and exponents of 2 up to 1024."""
+    """Return True if both ends are Python numbers, and powers of 2 with exponents up to 1024 in magnitude.
+
+    The base has to be positive, finite, and not 1.
+    """
     if isinstance(start, torch.Tensor) or isinstance(end, torch.Tensor) or not 0 < base < math.inf or base == 1:
         return False
     return max(abs(start), abs(end)) * abs(size) <= 1024
@@ -68,8 +76,8 @@ def short_exponents(start, end, base, size):
 def wrapper(start, end, steps, base=10.0, *, dtype=None, layout=None, device=None, pin_memory=None):
     if steps < 0 or any([isinstance(x, torch.Tensor) and x.dim() for x in (start, end)]):
         raise RuntimeError(f"{steps} steps between ends that have to be numbers")
-    given = [x for x in (start, end) if isinstance(x, torch.Tensor)]
-    device = given[0].device if given else device
+    tensors = [x for x in (start, end) if isinstance(x, torch.Tensor)]
+    device = tensors[0].device if tensors else device
     out = torch.empty(steps, dtype=dtype or torch.get_default_dtype(), device=device)
     function = float_power_line if out.is_floating_point() else whole_power_line
     size = math.log2(abs(base)) if base else -math.inf

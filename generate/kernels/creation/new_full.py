@@ -1,7 +1,7 @@
 """aten::new_full(Tensor self, SymInt[] size, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None,
     Device? device=None, bool? pin_memory=None) -> Tensor
 
-Every element is the same number.
+Fills every element with the same number.
 """
 
 from blocks.creation import new_full

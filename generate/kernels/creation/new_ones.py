@@ -1,7 +1,7 @@
 """aten::new_ones(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None,
     bool? pin_memory=None) -> Tensor
 
-Every element is the same number.
+Fills every element with 1.
 """
 
 from blocks.creation import new_full

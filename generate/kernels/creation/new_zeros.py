@@ -1,7 +1,7 @@
 """aten::new_zeros(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None,
     bool? pin_memory=None) -> Tensor
 
-Every element is the same number.
+Fills every element with 0.
 """
 
 import torch

@@ -1,7 +1,7 @@
 """aten::ones(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool?
     pin_memory=None) -> Tensor
 
-Every element is the same number.
+Fills every element with 1.
 """
 
 import torch

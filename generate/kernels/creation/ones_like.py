@@ -1,7 +1,7 @@
 """aten::ones_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool?
     pin_memory=None, MemoryFormat? memory_format=None) -> Tensor
 
-Every element is the same number.
+Fills every element with 1.
 """
 
 from blocks.creation import full_as

@@ -1,7 +1,7 @@
 """aten::scalar_tensor(Scalar s, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool?
     pin_memory=None) -> Tensor
 
-Every element is the same number.
+The result has no dimensions and holds the number s.
 """
 
 import torch

@@ -1,8 +1,9 @@
 """aten::tril_indices(int row, int col, int offset=0, *, ScalarType? dtype=4, Layout? layout=None, Device? device=None,
     bool? pin_memory=None) -> Tensor
 
-Rows that hold nothing, then rows each longer by one than that before, then whole ones. The place in the second kind is
-a root of a quadratic equation, which comparisons of integers correct.
+Rows come in three kinds: empty rows above the triangle, then rows that grow by one element each, then full
+rows. In the second kind, an element's row is the root of a quadratic equation. It is computed in fp64 and
+then corrected by integer comparisons.
 """
 
 import torch
@@ -16,7 +17,11 @@ DTYPES = ("int32", "int64")
 
 @triton.jit
 def lower_place(i, above, first, tall, count, columns):
-    """Row and column of element i: below `above` rows of none are `tall` of `count` elements, the first of `first`."""
+    """Return the row and column of element i.
+
+    The first `above` rows are empty. The next `tall` rows hold `count` elements together, and the first of
+    them has `first` elements. All rows below have `columns` elements.
+    """
     odd = 2 * first - 1
     growing = ((tl.sqrt(odd.to(tl.float64) * odd.to(tl.float64) + 8 * i.to(tl.float64)) - odd) * 0.5).to(tl.int64)
     growing -= (growing * (odd + growing) // 2 > i).to(tl.int64)

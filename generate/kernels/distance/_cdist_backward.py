@@ -1,6 +1,6 @@
 """aten::_cdist_backward(Tensor grad, Tensor x1, Tensor x2, float p, Tensor cdist) -> Tensor
 
-Of x1, in the shape to which batches are broadcast.
+Returns the gradient with respect to x1, with the broadcast batch dimensions.
 """
 
 from blocks.distances import distances_backward

@@ -1,6 +1,7 @@
 """aten::_euclidean_dist(Tensor x1, Tensor x2) -> Tensor
 
-Squares of differences are summed, which is more exact than ATen's matrix product; infinities are those of the product.
+The kernel sums squared differences, which is more accurate than ATen's matrix product. Infinities appear for
+the same inputs as in that product.
 """
 
 from blocks.distances import distances

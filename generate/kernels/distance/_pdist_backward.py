@@ -8,7 +8,7 @@ DTYPES = ("float32", "float64")
 
 def wrapper(grad, self, p, pdist):
     rows, pairs = rows_of_pairs(self)
-    others = rows.narrow(0, 0, self.shape[0])
-    if p != 0:  # of which nothing is read
+    points = rows.narrow(0, 0, self.shape[0])
+    if p != 0:  # for p == 0 the gradient is 0 and these are not read
         grad, pdist = first_pairs(first_of_each(grad), pairs), first_pairs(pdist, pairs)
-    return distances_backward(grad, rows, others, p, pdist, pairs).view(self.shape)
+    return distances_backward(grad, rows, points, p, pdist, pairs).view(self.shape)

@@ -2,11 +2,18 @@
     maximum_indices, SymInt num_weights, bool scale_grad_by_freq, int mode, bool sparse, Tensor? per_sample_weights, int
     padding_idx=-1) -> Tensor
 
-A program takes BLOCK_M items: reads their bags' gradient rows, scales them, and adds them to the rows of the items'
-indices by atomics in fp32 (fp64 for fp64); half precision is rounded from fp32 sums at the end. Where the bags were not
-recorded they are found by bisection among the offsets. The maximum's gradient goes to the row that won, element by
-element. A sparse gradient has a row for each item but padding, in the order of the items; where there is padding, their
-number is read back, since it is a size. Frequencies are of the row's own index (ATen's CPU kernel takes another's).
+A program instance takes BLOCK_M items. It reads the gradient rows of their bags, scales them, and adds them
+atomically to the table rows at the items' indices. Sums are in fp32 (fp64 for fp64). fp16 and bf16 results
+are rounded once, from the final sum.
+
+If offset2bag is empty, an item's bag is located by bisection in the offsets. In mode "max", each gradient
+element goes to the table row that won.
+
+A sparse gradient has one row per item in item order, without padding items. If there are padding items, the
+row count is read back from the device, because it is a tensor size.
+
+With scale_grad_by_freq, the frequency is the count of the row's own index. ATen's CPU kernel uses another
+row's count.
 """
 
 import torch
@@ -22,6 +29,13 @@ LAYOUTS = ("sparse_coo", "strided")
 
 @triton.jit
 def rows_of_kernel(indices_ptr, items_ptr, out_ptr, n, indices_stride, BLOCK: tl.constexpr):
+    """Store the table index of each item as int64.
+
+    Tensors:
+        indices_ptr: Table indices, read; stride `indices_stride`.
+        items_ptr: [n] int64 item numbers, read, or None for items 0 to n - 1.
+        out_ptr: [n] int64, written.
+    """
     slot = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     item = slot
     if items_ptr is not None:
@@ -34,7 +48,7 @@ def sparse_gradient(grad, indices, offsets, offset2bag, bag_size, num_weights, m
     n, cols = indices.shape[0] if items is None else items.shape[0], grad.shape[1]
     values = torch.empty((n, cols), dtype=grad.dtype, device=grad.device)
     add_bag_rows(grad, indices, items, offsets, offset2bag, bag_size, weights, None, values, mode, padding_idx, True)
-    rows = indices.unsqueeze(0)  # shared with the result, as in ATen, where they are what it wants
+    rows = indices.unsqueeze(0)  # aliased by the result, as in ATen, unless it has to be converted or filtered
     if items is not None or indices.dtype != torch.int64:
         rows = torch.empty((1, n), dtype=torch.int64, device=grad.device)
         rows_of_kernel[(triton.cdiv(n, 1024),)](indices, items, rows, n, indices.stride(0), BLOCK=1024)

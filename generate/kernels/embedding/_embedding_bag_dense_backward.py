@@ -2,9 +2,9 @@
     maximum_indices, SymInt num_weights, bool scale_grad_by_freq, int mode, Tensor? per_sample_weights, int
     padding_idx=-1) -> Tensor
 
-A program takes BLOCK_M items: reads their bags' gradient rows, scales them, and adds them to the rows of the items'
-indices by atomics in fp32 (fp64 for fp64); half precision is rounded from fp32 sums at the end. The maximum's gradient
-goes to the row that won, element by element.
+A program instance takes BLOCK_M items. It reads the gradient rows of their bags, scales them, and adds them
+atomically to the table rows at the items' indices. Sums are in fp32 (fp64 for fp64). fp16 and bf16 results
+are rounded once, from the final sum. In mode "max", each gradient element goes to the table row that won.
 """
 
 from blocks.bag_gradients import check_bags, dense_bag_gradient

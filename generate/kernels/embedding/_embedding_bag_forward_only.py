@@ -2,7 +2,8 @@
     mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False, int padding_idx=-1) ->
     (Tensor, Tensor, Tensor, Tensor)
 
-As ATen on the CPU, sums (0) record no sizes: bag_size and maximum_indices are 0, one for each offset.
+In mode 0 (sum), no sizes are recorded: bag_size and maximum_indices are 0, as in ATen on the CPU. Both have
+one element per offset.
 """
 
 from blocks.bags import embedding_bags

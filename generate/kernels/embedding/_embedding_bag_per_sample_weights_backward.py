@@ -1,9 +1,9 @@
 """aten::_embedding_bag_per_sample_weights_backward(Tensor grad, Tensor weight, Tensor indices, Tensor offsets, Tensor
     offset2bag, int mode, int padding_idx=-1) -> Tensor
 
-For each item the scalar product, in fp32 (fp64 for fp64), of its bag's gradient row and its index's weight row; 0 for
-padding and for an index out of range. A program takes BLOCK_M items. Where the bags were not recorded they are found by
-bisection among the offsets.
+For each item, the result is the dot product of its bag's gradient row and its index's weight row, in fp32
+(fp64 for fp64). It is 0 for padding items and for indices out of range. If offset2bag is empty, an item's bag
+is located by bisection in the offsets.
 """
 
 import torch
@@ -39,6 +39,17 @@ def bag_products_kernel(
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
 ):
+    """Compute the dot products for BLOCK_M items per program instance, BLOCK_N columns at a time.
+
+    Tensors:
+        grad_ptr: [bags, cols], read.
+        weight_ptr: [height, cols], read.
+        indices_ptr: [m], read.
+        offsets_ptr: [bags], read if offset2bag_ptr is None.
+        offset2bag_ptr: [m], read, or None.
+        out_ptr: [m], contiguous, written.
+        LEVELS: Bisection steps that `bag_of` needs for this many bags.
+    """
     item = tl.program_id(0).to(tl.int64) * BLOCK_M + tl.arange(0, BLOCK_M)
     inside = item < m
     index = tl.load(indices_ptr + item * indices_stride, mask=inside, other=0).to(tl.int64)

@@ -1,6 +1,6 @@
 """aten::_foreach_norm.Scalar(Tensor[] self, Scalar ord=2, ScalarType? dtype=None) -> Tensor[]
 
-Two launches for up to 64 tensors; blocks/norms.py tells what norm each order is.
+Needs two launches for up to 64 tensors. blocks/norms.py defines the norm for each order.
 """
 
 from blocks.lists import reduce_list

@@ -1,6 +1,6 @@
 """aten::_unsafe_masked_index_put_accumulate(Tensor self, Tensor mask, Tensor?[] indices, Tensor values) -> Tensor
 
-Values where the mask is false are added as zeros.
+If the mask is false, 0 is added instead of the value.
 """
 
 import triton

@@ -1,7 +1,7 @@
 """aten::embedding(Tensor weight, Tensor indices, SymInt padding_idx=-1, bool scale_grad_by_freq=False, bool
     sparse=False) -> Tensor
 
-Gathers rows. padding_idx and the other flags only matter to the gradient.
+Gathers rows. padding_idx and the other flags only affect the gradient.
 """
 
 import torch

@@ -1,20 +1,22 @@
 """aten::embedding_dense_backward(Tensor grad_output, Tensor indices, SymInt num_weights, SymInt padding_idx, bool
     scale_grad_by_freq) -> Tensor
 
-Gradient rows are summed in fp32 in an order that does not change from run to run: no atomics.
+Gradient rows are summed in fp32 without atomics, so the order of the sum never changes from run to run. There
+are three algorithms:
 
-A small vocabulary and many tokens: a matrix of ones where a token's index is a row's is multiplied with the gradients,
-each of fp32 as three of bf16 that add up to it, by programs that take a part of the tokens each; a second kernel adds
-up the parts. An infinity or NaN meets zeros there and would be in every row: a part that has NaN anywhere is summed
-again, token by token.
-
-Few comparisons of vocabulary rows with indices: a program per vocabulary row and part of the indices sums the gradient
-rows of all indices equal to its own, GATHER at a time; that second kernel adds up the parts.
-
-Else the tokens are sorted by their index with a stable radix sort: each block of tokens counts its digits, then finds
-its places from the counts of all blocks. Sorted, tokens of one index are a run. A program per CHUNK sorted tokens sums
-the runs inside; of a run that crosses chunks it leaves the pieces, which a last kernel adds up where the run begins.
-Work is O(tokens * columns + rows * columns); launches are two, and two per digit.
+- Small vocabulary and many tokens: a 0/1 matrix, 1 if a token's index equals a vocabulary row, is multiplied
+  by the gradients. fp32 gradients are split into three bf16 terms that add up to them. Each program instance
+  takes a part of the tokens, and a second kernel adds up the parts. In such a product, 0 * infinity or 0 *
+  NaN would put NaN into every row. So if a part's result contains NaN, that part is summed again, token by
+  token.
+- Few comparisons (vocabulary rows x indices): one program instance per vocabulary row and part of the
+  indices. It sums the gradient rows for all indices equal to its own, GATHER rows at a time. The second
+  kernel adds up the parts.
+- Otherwise the tokens are sorted by index with a stable radix sort. Each token block counts its digits, then
+  computes its positions from the counts in all blocks. After the sort, tokens with one index form a run. A
+  program instance per CHUNK sorted tokens sums the runs inside its chunk. If a run crosses chunks, its pieces
+  are stored, and a last kernel adds them up in the chunk in which the run begins. The work is O(tokens *
+  columns + rows * columns). There are two launches, plus two per digit.
 """
 
 import torch
@@ -27,16 +29,19 @@ from blocks.radix import sort_keys
 OVERLOADS = ("aten::embedding_dense_backward",)
 DTYPES = ("bfloat16", "float16", "float32")
 
-MOST_COMPARISONS = 33554432  # of vocabulary rows with indices; beyond, sorting is faster
+MOST_COMPARISONS = 33554432  # largest count (rows x indices); above it, sorting is faster
 SMALL_VOCABULARY = 256
 MANY_TOKENS = 8192
-LEAST_COMPARISONS = 1024  # what a vocabulary row costs at least, in comparisons
+LEAST_COMPARISONS = 1024  # minimum cost per vocabulary row, in comparisons
 CHUNK = 16
 
 
 @triton.jit
 def add_product(mine, x, acc):
-    """acc and the sums of the rows of x that are each's own."""
+    """Return acc + mine @ x, with mine a 0/1 matrix.
+
+    For fp32, x is split into three bf16 terms, so that the product runs on tensor cores without losing bits.
+    """
     if x.dtype == tl.float32:
         ones = mine.to(tl.bfloat16)
         for _ in tl.static_range(3):
@@ -65,7 +70,13 @@ def products_kernel(
     TOKENS: tl.constexpr,
     BLOCK_N: tl.constexpr,
 ):
-    """Of tokens program_id(1) * part and on, `part` of them: sums[program_id(1), words, n]."""
+    """Multiply a 0/1 matrix by the gradients for `part` tokens, from program_id(1) * part on.
+
+    Tensors:
+        grad_ptr: [m tokens, n], read; offsets from `grad_steps` and `grad_col_stride`.
+        indices_ptr: [m], read; offsets from `indices_steps`.
+        sums_ptr: [parts, words, n], contiguous, written at [program_id(1), WORDS rows, BLOCK_N columns].
+    """
     cols = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
     word = tl.program_id(2) * WORDS + tl.arange(0, WORDS)
     begin = tl.program_id(1).to(tl.int64) * part
@@ -113,7 +124,17 @@ def gather_kernel(
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
 ):
-    """Sums over indices program_id(2) * part and on, `part` of them; out has a dimension for the parts in front."""
+    """Sum the gradient rows for one vocabulary row over `part` indices, from program_id(2) * part on.
+
+    Within a block of BLOCK_M indices, a prefix sum numbers the matches. GATHER matching rows are loaded at a
+    time.
+
+    Tensors:
+        grad_ptr: [m tokens, n], read; offsets from `grad_steps` and `grad_col_stride`.
+        indices_ptr: [m], read; offsets from `indices_steps`.
+        out_ptr: [parts, num_weights, n], contiguous, written.
+        SCALE: Divide by the row's frequency; only valid if there is one part.
+    """
     m, n, part = integer_value(m, PLAIN), integer_value(n, PLAIN), integer_value(part, PLAIN)
     word = tl.program_id(0).to(tl.int64)
     cols = tl.program_id(1).to(tl.int64) * BLOCK_N + tl.arange(0, BLOCK_N)
@@ -125,17 +146,17 @@ def gather_kernel(
         rows = start + lanes.to(tl.int64)
         place = strided(rows, indices_steps[0], indices_steps[1][0], False, PLAIN)
         index = tl.load(indices_ptr + place, mask=rows < m, other=-1).to(tl.int64)
-        same = (rows < m) & (index == word) & (index != padding_idx)
-        rank = tl.cumsum(same.to(tl.int32), 0)
-        found = tl.sum(same.to(tl.int32), 0)
-        count += found
-        for first in range(0, found, GATHER):
+        is_match = (rows < m) & (index == word) & (index != padding_idx)
+        rank = tl.cumsum(is_match.to(tl.int32), 0)
+        match_count = tl.sum(is_match.to(tl.int32), 0)
+        count += match_count
+        for first in range(0, match_count, GATHER):
             ranks = first + 1 + tl.arange(0, GATHER)
-            hit = same[None, :] & (rank[None, :] == ranks[:, None])
+            hit = is_match[None, :] & (rank[None, :] == ranks[:, None])
             row = start + tl.sum(tl.where(hit, lanes[None, :], 0), 1).to(tl.int64)
             offset = strided(row, grad_steps[0], grad_steps[1][0], False, PLAIN)[:, None]
             offset += (cols * integer_value(grad_col_stride, PLAIN))[None, :]
-            mask = (ranks <= found)[:, None] & (cols < n)[None, :]
+            mask = (ranks <= match_count)[:, None] & (cols < n)[None, :]
             acc += tl.load(grad_ptr + offset, mask=mask, other=0).to(tl.float32)
     out = tl.sum(acc, 0)
     if SCALE:
@@ -146,7 +167,10 @@ def gather_kernel(
 
 @triton.jit
 def parts_kernel(parts_ptr, out_ptr, n, count, PARTS: tl.constexpr, BLOCK: tl.constexpr):
-    """out = the sum of `count` parts of n elements each, every PARTS-th by itself before these are added up."""
+    """Sum parts_ptr [count, n] over its first dimension into out_ptr [n].
+
+    PARTS accumulators each take every PARTS-th part, and are added up at the end.
+    """
     i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     lane = tl.arange(0, PARTS)
     total = tl.zeros([PARTS, BLOCK], tl.float32)
@@ -173,14 +197,22 @@ def runs_kernel(
     CHUNK: tl.constexpr,
     BLOCK_N: tl.constexpr,
 ):
-    """pieces: [chunks, 2, n], of the run that began in a chunk before and of the one that begins here and goes on."""
+    """Sum the runs of equal indices inside one chunk of CHUNK sorted tokens.
+
+    Tensors:
+        grad_ptr: [m tokens, n], read; offsets from `grad_steps` and `grad_col_stride`.
+        indices_ptr, tokens_ptr: [m], the sorted indices and their tokens, read.
+        out_ptr: [rows, n], written for the runs that lie inside the chunk.
+        pieces_ptr: [chunks, 2, n] fp32, written. Piece 0 belongs to a run that began in an earlier chunk, and
+            piece 1 to a run that begins here and continues.
+    """
     chunk = tl.program_id(0).to(tl.int64)
     i = chunk * CHUNK + tl.arange(0, CHUNK)
     end = chunk * CHUNK + CHUNK
     cols = tl.program_id(1).to(tl.int64) * BLOCK_N + tl.arange(0, BLOCK_N)
     index = tl.load(indices_ptr + i, mask=i < m, other=-1).to(tl.int64)
     before = tl.load(indices_ptr + i - 1, mask=(i > 0) & (i <= m), other=-1).to(tl.int64)
-    run = tl.cumsum((index != before).to(tl.int32), 0)  # 0: begins before the chunk
+    run = tl.cumsum((index != before).to(tl.int32), 0)  # run 0 began before the chunk
     final = tl.load(indices_ptr + end - 1, mask=end < m, other=-1)
     goes_on = final == tl.load(indices_ptr + end, mask=end < m, other=-2)
     wanted = (index >= 0) & (index != padding_idx)
@@ -189,16 +221,16 @@ def runs_kernel(
     grad = tl.load(grad_ptr + offset, mask=wanted[:, None] & (cols < n)[None, :], other=0).to(tl.float32)
     last = tl.max(run, 0)
     for r in range(tl.min(run, 0), last + 1):
-        own = run == r
-        total = tl.sum(tl.where(own[:, None], grad, 0.0), 0)
-        word = tl.max(tl.where(own & wanted, index, -1), 0)
+        in_run = run == r
+        total = tl.sum(tl.where(in_run[:, None], grad, 0.0), 0)
+        word = tl.max(tl.where(in_run & wanted, index, -1), 0)
         if r == 0:
             tl.store(pieces_ptr + chunk * 2 * n + cols, total, mask=cols < n)
         elif (r == last) & goes_on:
             tl.store(pieces_ptr + (chunk * 2 + 1) * n + cols, total, mask=cols < n)
         else:
             if SCALE:
-                total = total / tl.sum(own.to(tl.float32), 0)
+                total = total / tl.sum(in_run.to(tl.float32), 0)
             tl.store(
                 out_ptr + word * n + cols, total.to(out_ptr.dtype.element_ty), mask=cols < tl.where(word >= 0, n, 0)
             )
@@ -217,7 +249,15 @@ def pieces_kernel(
     CHUNKS: tl.constexpr,
     BLOCK_N: tl.constexpr,
 ):
-    """The program of the chunk where a run begins that goes on adds up its pieces, CHUNKS at a time."""
+    """Add up the pieces of a run that crosses chunks, CHUNKS pieces at a time.
+
+    The program instance for the chunk in which the run begins does this; all others store nothing.
+
+    Tensors:
+        indices_ptr: [m] sorted indices, read.
+        pieces_ptr: [chunks, 2, n] fp32 from `runs_kernel`, read.
+        out_ptr: [rows, n], written.
+    """
     chunk = tl.program_id(0).to(tl.int64)
     end = chunk * CHUNK + CHUNK
     cols = tl.program_id(1).to(tl.int64) * BLOCK_N + tl.arange(0, BLOCK_N)
@@ -248,12 +288,12 @@ def pieces_kernel(
 
 
 def add_parts(sums, out):
-    """out = the sum of sums, which has a dimension more in front."""
+    """Sum `sums` over its first dimension into `out`."""
     parts_kernel[(triton.cdiv(out.numel(), 128),)](sums, out, out.numel(), sums.shape[0], PARTS=16, BLOCK=128)
 
 
 def multiply(grad_output, indices, out, padding_idx):
-    """Multiplies with ones, for each of few words."""
+    """Compute the gradient as a product with a 0/1 matrix, for small vocabularies."""
     m, (words, n) = indices.numel(), out.shape
     WORDS = min(max(triton.next_power_of_2(words), 16), 128)
     BLOCK_N = min(max(triton.next_power_of_2(n), 16), 128)
@@ -262,7 +302,9 @@ def multiply(grad_output, indices, out, padding_idx):
     part = triton.cdiv(triton.cdiv(m, parts), 64) * 64
     parts = triton.cdiv(m, part)
     sums = torch.empty((parts, words, n), dtype=torch.float32, device=out.device) if parts > 1 else out
-    warps = 8 if WORDS * BLOCK_N >= 8192 and grad_output.element_size() == 2 else 4  # of fp32 8 were 0.77 as fast
+    warps = (
+        8 if WORDS * BLOCK_N >= 8192 and grad_output.element_size() == 2 else 4
+    )  # for fp32, 8 warps ran at 0.77 times the speed
     products_kernel[(across, parts, down)](
         grad_output,
         indices,
@@ -285,7 +327,7 @@ def multiply(grad_output, indices, out, padding_idx):
 
 
 def scan(grad_output, indices, out, padding_idx, scale_grad_by_freq):
-    """Compares every vocabulary row with every index."""
+    """Compute the gradient by comparing every vocabulary row with every index."""
     m, (num_weights, n) = indices.numel(), out.shape
     BLOCK_N = min(triton.next_power_of_2(max(n, 1)), 512)
     BLOCK_M = min(triton.next_power_of_2(max(m, 1)), 1024)
@@ -324,8 +366,8 @@ def wrapper(grad_output, indices, num_weights, padding_idx, scale_grad_by_freq):
         raise RuntimeError(f"indices of {indices.dtype}")
     m, n = indices.numel(), grad_output.shape[-1]
     if grad_output.shape[:-1] != indices.shape:
-        whole = grad_output if grad_output.is_contiguous() else copied(grad_output)
-        grad_output = whole.view((*indices.shape, n))  # an error where it has not a row for each index
+        dense = grad_output if grad_output.is_contiguous() else copied(grad_output)
+        grad_output = dense.view((*indices.shape, n))  # an error unless rows match indices
     out = torch.empty((num_weights, n), dtype=grad_output.dtype, device=grad_output.device)
     if 0 < num_weights <= SMALL_VOCABULARY and m >= MANY_TOKENS and n and not scale_grad_by_freq:
         multiply(grad_output, indices, out, padding_idx)

@@ -1,6 +1,6 @@
 """aten::index.Tensor(Tensor self, Tensor?[] indices) -> Tensor
 
-Masks become indices first.
+Boolean masks are converted to indices first.
 """
 
 from blocks.indexing import by_integers, gather

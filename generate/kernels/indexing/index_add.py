@@ -1,6 +1,6 @@
 """aten::index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor
 
-By atomics, in 32 bits for narrower types, so that no partial sum is rounded.
+Adds with atomics. Narrow dtypes are accumulated in 32 bits, so that no partial sum is rounded.
 """
 
 import math

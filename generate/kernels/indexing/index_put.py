@@ -1,7 +1,7 @@
 """aten::index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor
 aten::_index_put_impl(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False, bool unsafe=False) -> Tensor
 
-Masks become indices first. Accumulation is by atomics.
+Boolean masks are converted to indices first. Accumulation uses atomics.
 """
 
 from blocks.indexing import by_integers, put

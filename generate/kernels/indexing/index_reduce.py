@@ -1,7 +1,7 @@
 """aten::index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True) ->
     Tensor
 
-By atomics, in 32 bits for narrower types.
+Reduces with atomics, in 32 bits for narrower dtypes.
 """
 
 import torch

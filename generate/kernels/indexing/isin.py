@@ -1,8 +1,8 @@
 """aten::isin.Tensor_Tensor(Tensor elements, Tensor test_elements, *, bool assume_unique=False, bool invert=False) ->
     Tensor
 
-Few test elements are compared with all. Else they are sorted by their bits, which are made the same where floats are
-equal, and each element is looked for by a binary search.
+Up to FEW test elements are compared with every element. If there are more, they are sorted by their bits,
+with equal floats mapped to equal bits. A binary search then looks up each element.
 """
 
 import torch
@@ -16,12 +16,12 @@ from blocks.types import common_dtype, compute_types, convert
 OVERLOADS = ("aten::isin.Tensor_Tensor",)
 DTYPES = ("bfloat16", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8")
 
-FEW = 64  # test elements that are compared one after the other
+FEW = 64  # largest number of test elements for one-by-one comparison
 
 
 @triton.jit
 def key_of(x, BITS: tl.constexpr):
-    """The bits of a value as an integer, the same for both zeros."""
+    """Return a value's bits as an int64 key, which is the same for +0 and -0."""
     if x.dtype.is_fp64():
         return tl.where(x == 0, 0, x.to(tl.int64, bitcast=True))
     if x.dtype.is_fp32():
@@ -60,7 +60,15 @@ def isin_kernel(
     BITS: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
-    """BITS: of the sorted keys that the tests are; 0: they are as they were given."""
+    """Test BLOCK elements per program instance.
+
+    Tensors:
+        x_ptr: Elements, read; `steps` from `walk`.
+        tests_ptr: [count] test elements, read; `test_steps` from `walk`. With BITS > 0, sorted keys instead.
+        out_ptr: [n] bool, contiguous, written.
+        depth: Binary search steps for `count` keys.
+        BITS: Width of the sorted keys (see `key_of`), or 0 to compare with the test elements one by one.
+    """
     i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     x = convert(tl.load(x_ptr + strided(i, steps[0], steps[1][0], False, False), mask=i < n, other=0), COMMON)
     x = x.to(OPMATH)
@@ -70,7 +78,7 @@ def isin_kernel(
             place = strided(k + tl.zeros([1], tl.int64), test_steps[0], test_steps[1][0], False, False)
             found = found | (x == convert(tl.load(tests_ptr + place), COMMON).to(OPMATH))
     else:
-        LEAST: tl.constexpr = -0x8000000000000000 if BITS == 64 else 0  # keys are in the order of unsigned integers
+        LEAST: tl.constexpr = -0x8000000000000000 if BITS == 64 else 0  # keys sort as unsigned integers
         key = key_of(x, BITS)
         low, high = tl.zeros_like(i), tl.zeros_like(i) + count
         for _ in range(depth):
@@ -92,8 +100,8 @@ def wrapper(elements, test_elements, *, assume_unique=False, invert=False):
     n, count, tests, bits = elements.numel(), test_elements.numel(), test_elements, 0
     if count > FEW:
         bits = {torch.int8: 16, torch.uint8: 16, torch.int16: 16, torch.int64: 64, torch.float64: 64}.get(common, 32)
-        keys = elementwise({16: key16, 32: key32, 64: key64}[bits], test_elements, common=common, dtype=torch.int64)
-        tests, _ = sort_keys(keys, 2**bits)
+        bit_keys = elementwise({16: key16, 32: key32, 64: key64}[bits], test_elements, common=common, dtype=torch.int64)
+        tests, _ = sort_keys(bit_keys, 2**bits)
     COMMON, OPMATH = compute_types(common)
     if n:
         isin_kernel[(triton.cdiv(n, 512),)](

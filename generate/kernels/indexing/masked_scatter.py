@@ -1,6 +1,6 @@
 """aten::masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor
 
-If the source has fewer elements than the mask, the number of those that are needed is read from the device.
+If the source has fewer elements than the mask, the number of true mask elements is read from the device.
 """
 
 import torch

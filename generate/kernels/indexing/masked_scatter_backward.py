@@ -1,6 +1,6 @@
 """aten::masked_scatter_backward(Tensor grad_output, Tensor mask, SymInt[] sizes) -> Tensor
 
-What the mask selects, and zeros behind.
+Returns the gradient elements that the mask selects, followed by zeros.
 """
 
 import math

@@ -1,6 +1,6 @@
 """aten::masked_select(Tensor self, Tensor mask) -> Tensor
 
-How many elements there are is read from the device.
+The result's element count is read from the device.
 """
 
 import torch

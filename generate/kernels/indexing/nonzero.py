@@ -1,6 +1,6 @@
 """aten::nonzero(Tensor self) -> Tensor
 
-How many there are is read from the device. A column lies dense, as in ATen.
+The result's row count is read from the device. Its columns are contiguous, as in ATen.
 """
 
 import torch

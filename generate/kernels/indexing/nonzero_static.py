@@ -1,6 +1,6 @@
 """aten::nonzero_static(Tensor self, *, SymInt size, int fill_value=-1) -> Tensor
 
-Rows that are left are filled.
+Unused rows at the end hold fill_value.
 """
 
 import torch

@@ -1,6 +1,6 @@
 """aten::put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor
 
-The tensor is indexed as if it were a row. Accumulation is by atomics.
+The tensor is indexed as if it were flat. Accumulation uses atomics.
 """
 
 import torch

@@ -1,7 +1,7 @@
 """aten::repeat_interleave.Tensor(Tensor repeats, *, SymInt? output_size=None) -> Tensor
 
-Where each number's repeats end is summed up; an element finds its number by a binary search. Without the size of the
-result that is read from the device.
+A prefix sum computes the end position for each number's repeats. Each result element then finds its number by
+binary search. If output_size is None, it is read from the device.
 """
 
 import torch
@@ -17,7 +17,14 @@ DTYPES = ("int32", "int64")
 
 @triton.jit
 def repeats_kernel(repeats_ptr, counts_ptr, starts_ptr, ends_ptr, n, stride, FINAL: tl.constexpr, BLOCK: tl.constexpr):
-    """The sum of each block of repeats; at last, from what is before the blocks, of each where it ends."""
+    """Store each block's sum over repeats, or with FINAL the end position for each number.
+
+    Tensors:
+        repeats_ptr: [n], read; stride encoded by `plain`, like n.
+        counts_ptr: [blocks] int64, written unless FINAL.
+        starts_ptr: [blocks] int64, the sum before each block, read if FINAL.
+        ends_ptr: [n] int64, written if FINAL.
+    """
     i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     mask = i < plain_value(n)
     repeats = tl.load(repeats_ptr + i * plain_value(stride), mask=mask, other=0).to(tl.int64)

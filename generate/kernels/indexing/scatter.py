@@ -1,7 +1,7 @@
 """aten::scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor
 aten::scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor
 
-Of several elements for one place the last is written.
+If several elements go to one position, the last one is written.
 """
 
 import torch

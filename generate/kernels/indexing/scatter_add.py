@@ -1,6 +1,6 @@
 """aten::scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor
 
-By atomics, in 32 bits for narrower types, so that no partial sum is rounded.
+Adds with atomics. Narrow dtypes are accumulated in 32 bits, so that no partial sum is rounded.
 """
 
 from blocks.indexing import put_along

@@ -1,7 +1,7 @@
 """aten::scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor
 aten::scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor
 
-Values are added, or multiplied, by atomics, in 32 bits for narrower types.
+Values are added or multiplied with atomics, in 32 bits for narrower dtypes.
 """
 
 import torch

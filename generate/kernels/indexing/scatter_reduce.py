@@ -1,7 +1,7 @@
 """aten::scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) ->
     Tensor
 
-By atomics, in 32 bits for narrower types.
+Reduces with atomics, in 32 bits for narrower dtypes.
 """
 
 import torch

@@ -1,6 +1,6 @@
 """aten::take(Tensor self, Tensor index) -> Tensor
 
-The tensor is indexed as if it were a row; one that is not contiguous is copied first.
+The tensor is indexed as if it were flat. A tensor that is not contiguous is copied first.
 """
 
 import torch

@@ -1,6 +1,6 @@
 """aten::unfold_backward(Tensor grad_in, SymInt[] input_sizes, int dim, int size, int step) -> Tensor
 
-Each element sums the windows that it lies in: no atomics.
+Each element sums the gradients from all windows that contain it, without atomics.
 """
 
 import math
@@ -37,6 +37,15 @@ def unfold_backward_kernel(
     PLAIN: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
+    """Compute BLOCK elements per program instance.
+
+    Tensors:
+        grad_ptr: [outer, windows, inner, size], read. `outer_steps` and `inner_steps` come from `walk`, and
+            the other two dimensions step by `window_stride` and `place_stride`.
+        out_ptr: [outer, length, inner], contiguous, written; n elements.
+        size, step: Window size, and distance between windows.
+        WIDE: Compute offsets in 64 bits.
+    """
     program = tl.program_id(0).to(tl.int64) if WIDE else tl.program_id(0)
     i = program * BLOCK + tl.arange(0, BLOCK)
     mask = i < integer_value(n, PLAIN)

@@ -1,6 +1,7 @@
 """aten::where.self(Tensor condition, Tensor self, Tensor other) -> Tensor
 
-The condition is a bool, or a byte that is true where it is not zero. What is chosen keeps its bits.
+The condition is a bool, or a byte that counts as true unless it is 0. Results keep their bits if all dtypes
+agree.
 """
 
 import torch
@@ -28,16 +29,16 @@ def complex_where(condition, zero, a, b, c, d):
 
 def wrapper(condition, self, other, *, out=None):
     common = torch.result_type(self, other)
-    given = [t for t in (self, other, out) if t is not None]
-    alike = all([isinstance(t, torch.Tensor) and t.dtype == common for t in given])
-    if common == torch.complex64 and alike:
-        self, other, *outs = [t.view(torch.int64) for t in given]
-        found = elementwise(where, condition, self, other, out=outs[0] if outs else None)
-        return found.view(common) if out is None else out
+    operands = [t for t in (self, other, out) if t is not None]
+    same_dtype = all([isinstance(t, torch.Tensor) and t.dtype == common for t in operands])
+    if common == torch.complex64 and same_dtype:
+        self, other, *outs = [t.view(torch.int64) for t in operands]
+        result = elementwise(where, condition, self, other, out=outs[0] if outs else None)
+        return result.view(common) if out is None else out
     if common.is_complex:
         return complex_elementwise(complex_where, condition, self, other, dtype=common, out=out)
-    if not alike:
+    if not same_dtype:
         return elementwise(where, condition, self, other, common=common, out=out)
-    self, other, *outs = as_bits(*given)
-    found = elementwise(where, condition, self, other, out=outs[0] if outs else None)
-    return found.view(common) if out is None else out
+    self, other, *outs = as_bits(*operands)
+    result = elementwise(where, condition, self, other, out=outs[0] if outs else None)
+    return result.view(common) if out is None else out

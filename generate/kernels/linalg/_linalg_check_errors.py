@@ -1,6 +1,6 @@
 """aten::_linalg_check_errors(Tensor info, str api_name, *, bool is_matrix) -> ()
 
-What is wrong PyTorch's own function tells.
+PyTorch's own function composes the error message.
 """
 
 from blocks.factorization import check_info

@@ -1,6 +1,6 @@
 """aten::_linalg_eigvals(Tensor self) -> Tensor
 
-Eigenvalues are in no order, but conjugates beside each other.
+The order of the eigenvalues is unspecified, but conjugate pairs are adjacent.
 """
 
 from blocks.eigenvectors import general_eigen

@@ -1,8 +1,9 @@
 """aten::_linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor result, Tensor LU,
     Tensor pivots, Tensor info)
 
-B is a batch of vectors where it has the shape of A without its last dimension, or one dimension. From the right the
-transposed system is solved: its result is contiguous, that from the left has contiguous columns.
+B is a batch of vectors if it has one dimension, or the shape of A without its last dimension. With
+left=False, the transposed system is solved, and the result is contiguous. With left=True, the result has
+contiguous columns.
 """
 
 import torch

@@ -1,7 +1,7 @@
 """aten::_linalg_svd(Tensor A, bool full_matrices=False, bool compute_uv=True, *, str? driver=None) -> (Tensor U,
     Tensor S, Tensor Vh)
 
-The driver names one of several algorithms of another library; all have these results.
+`driver` names an algorithm in another library. It is validated, but all drivers return the same results here.
 """
 
 from blocks.singular import singular

@@ -1,6 +1,6 @@
 """aten::cholesky(Tensor self, bool upper=False) -> Tensor
 
-What has no elements is its own factor, square or not, and contiguous.
+A tensor without elements, square or not, returns a contiguous empty tensor with the same shape.
 """
 
 import torch
@@ -16,6 +16,6 @@ def wrapper(self, upper=False):
     if not self.numel():
         return torch.empty(self.shape, dtype=self.dtype, device=self.device)
     square_rows(self, "cholesky")
-    rooted, info = cholesky_factor(self, upper, "cholesky")
+    factor, info = cholesky_factor(self, upper, "cholesky")
     check_info(info, "cholesky")
-    return rooted
+    return factor

@@ -13,5 +13,5 @@ def wrapper(self, input2, upper=False):
     identical_dtypes(self, input2)
     if self.dim() < 2 or self.shape[-2] != n:
         raise RuntimeError(f"cholesky_solve: {tuple(self.shape)} and {tuple(input2.shape)}")
-    rooted, b = one_batch(input2, self)
-    return solve_rooted(rooted, b, column_major(b.shape, b), upper)
+    factor, b = one_batch(input2, self)
+    return solve_rooted(factor, b, column_major(b.shape, b), upper)

@@ -8,7 +8,7 @@ DTYPES = ("float32", "float64")
 
 
 def wrapper(self, *, upper=False, check_errors=False):
-    rooted, info = cholesky_factor(self, upper, "linalg.cholesky_ex")
+    factor, info = cholesky_factor(self, upper, "linalg.cholesky_ex")
     if check_errors:
         check_info(info, "linalg.cholesky_ex")
-    return rooted, info
+    return factor, info

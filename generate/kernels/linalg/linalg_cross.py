@@ -1,6 +1,6 @@
 """aten::linalg_cross(Tensor self, Tensor other, *, int dim=-1) -> Tensor
 
-The three components in one launch.
+One launch computes all three components.
 """
 
 import torch

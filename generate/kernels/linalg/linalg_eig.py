@@ -1,6 +1,6 @@
 """aten::linalg_eig(Tensor self) -> (Tensor eigenvalues, Tensor eigenvectors)
 
-Eigenvalues are in no order, but conjugates beside each other; eigenvectors are of length 1.
+The order of the eigenvalues is unspecified, but conjugate pairs are adjacent. Eigenvectors have length 1.
 """
 
 from blocks.eigenvectors import general_eigen

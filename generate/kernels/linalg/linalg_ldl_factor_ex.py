@@ -1,7 +1,8 @@
 """aten::linalg_ldl_factor_ex(Tensor self, *, bool hermitian=False, bool check_errors=False) -> (Tensor LD,
     Tensor pivots, Tensor info)
 
-info is the number of the first block of D that is 0, or 0. Real matrices are symmetric, hermitian or not.
+info is 0, or the number (from 1) of the first zero block in D. Only real matrices are supported, so
+`hermitian` has no effect: they are symmetric.
 """
 
 from blocks.factorization import check_info

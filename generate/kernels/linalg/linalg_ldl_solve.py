@@ -1,6 +1,6 @@
 """aten::linalg_ldl_solve(Tensor LD, Tensor pivots, Tensor B, *, bool hermitian=False) -> Tensor
 
-Real matrices are symmetric, hermitian or not.
+Only real matrices are supported, so `hermitian` has no effect: they are symmetric.
 """
 
 import torch

@@ -1,7 +1,7 @@
 """aten::linalg_lu_factor_ex(Tensor A, *, bool pivot=True, bool check_errors=False) -> (Tensor LU, Tensor pivots,
     Tensor info)
 
-info is the number of the first pivot that is 0, or 0.
+info is 0, or the number (from 1) of the first pivot that is 0.
 """
 
 from blocks.factorization import check_info, lu_factors

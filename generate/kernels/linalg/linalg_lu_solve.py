@@ -1,6 +1,7 @@
 """aten::linalg_lu_solve(Tensor LU, Tensor pivots, Tensor B, *, bool left=True, bool adjoint=False) -> Tensor
 
-From the right the transposed system is solved: its result is contiguous, that from the left has contiguous columns.
+With left=False, the transposed system is solved, and the result is contiguous. With left=True, the result has
+contiguous columns.
 """
 
 import torch

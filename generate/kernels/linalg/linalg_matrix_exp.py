@@ -1,7 +1,8 @@
 """aten::linalg_matrix_exp(Tensor self) -> Tensor
 
-A program takes a matrix: it is divided by a power of 2 that makes its columns' sums 1 at most, exponentiated by a
-polynomial, as far as Taylor's series counts, and squared as often.
+Scaling and squaring, one matrix per program instance. The matrix is divided by 2^k, so that its 1-norm (the
+largest column sum of absolute values) is at most 1. A Taylor polynomial computes the exponential, and k
+squarings undo the division. The degree is 12 in fp32 and 18 in fp64.
 """
 
 import math
@@ -19,7 +20,10 @@ DTYPES = ("bfloat16", "float16", "float32", "float64")
 
 @triton.jit
 def store_product(a_ptr, b_ptr, out_ptr, n, divisor, IDENTITY: tl.constexpr, BLOCK: tl.constexpr):
-    """out = a @ b / divisor, and the identity more. All are contiguous."""
+    """Store out = a @ b / divisor, plus the identity if IDENTITY.
+
+    All three are contiguous [n, n] matrices, and `out` must not alias a or b.
+    """
     for down in range(0, n, BLOCK):
         rows = down + tl.arange(0, BLOCK).to(tl.int64)
         for right in range(0, n, BLOCK):
@@ -38,14 +42,14 @@ def store_product(a_ptr, b_ptr, out_ptr, n, divisor, IDENTITY: tl.constexpr, BLO
 
 @triton.jit
 def column_norm(a_ptr, n, a_stride, KIND: tl.constexpr, BLOCK: tl.constexpr):
-    """The largest sum of a column's absolute values."""
+    """Return the 1-norm: the largest column sum of absolute values."""
     norm = tl.zeros([], KIND)
     for right in range(0, n, BLOCK):
         cols = right + tl.arange(0, BLOCK).to(tl.int64)
         total = tl.zeros([BLOCK], KIND)
         for k in range(0, n):
-            place = tl.full([], k, tl.int64) * a_stride[0] + cols * a_stride[1]
-            total += tl.abs(tl.load(a_ptr + place, mask=cols < n, other=0.0).to(KIND))
+            offset = tl.full([], k, tl.int64) * a_stride[0] + cols * a_stride[1]
+            total += tl.abs(tl.load(a_ptr + offset, mask=cols < n, other=0.0).to(KIND))
         norm = tl.maximum(norm, tl.max(total, 0))
     return norm
 
@@ -62,53 +66,63 @@ def matrix_exp_kernel(
     PLAIN: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
-    """work: three matrices for each, what is exponentiated and the two that take turns."""
-    which = tl.program_id(0).to(tl.int64)
+    """Compute the exponential for one matrix.
+
+    The polynomial is evaluated by Horner's rule: P = X @ P / k + I for k from DEGREE - 1 down to 1. Barriers
+    separate the products, because each reads elements that other threads stored.
+
+    Tensors:
+        a_ptr: [batch, n, n], read; the batch offset from `walk`, and the strides in `a_stride`.
+        work_ptr: [batch, 3, n, n], scratch: the scaled matrix, and two buffers that alternate as input and
+            output.
+        out_ptr: [batch, n, n], contiguous, written.
+    """
+    matrix = tl.program_id(0).to(tl.int64)
     n = plain_value(n)
     size = n.to(tl.int64) * n
     a_stride = plain_value(a_stride[0]), plain_value(a_stride[1])
-    a_ptr += strided(which, batch[0], batch[1][0], False, PLAIN)
-    work_ptr += which * 3 * size
+    a_ptr += strided(matrix, batch[0], batch[1][0], False, PLAIN)
+    work_ptr += matrix * 3 * size
     KIND: tl.constexpr = work_ptr.dtype.element_ty
     one = tl.full([], 1, KIND)
     norm = column_norm(a_ptr, n, a_stride, KIND, BLOCK)
     finite = (norm > 1) & (norm < float("inf"))
     halvings = tl.where(finite, tl.ceil(tl.log2(tl.where(finite, norm, 1.0))), 0.0)
     scale = tl.exp2(-halvings).to(one.dtype)
-    now, then = size, 2 * size
+    current, spare = size, 2 * size
     for down in range(0, n, BLOCK):
         rows = down + tl.arange(0, BLOCK).to(tl.int64)
         for right in range(0, n, BLOCK):
             cols = right + tl.arange(0, BLOCK).to(tl.int64)
             mask = (rows < n)[:, None] & (cols < n)[None, :]
-            place = a_ptr + rows[:, None] * a_stride[0] + cols[None, :] * a_stride[1]
-            x = tl.load(place, mask=mask, other=0.0).to(KIND) * scale
-            place = work_ptr + rows[:, None] * n + cols[None, :]
-            tl.store(place, x, mask=mask)
-            tl.store(place + now, x / DEGREE + (rows[:, None] == cols[None, :]).to(one.dtype), mask=mask)
+            pointers = a_ptr + rows[:, None] * a_stride[0] + cols[None, :] * a_stride[1]
+            x = tl.load(pointers, mask=mask, other=0.0).to(KIND) * scale
+            pointers = work_ptr + rows[:, None] * n + cols[None, :]
+            tl.store(pointers, x, mask=mask)
+            tl.store(pointers + current, x / DEGREE + (rows[:, None] == cols[None, :]).to(one.dtype), mask=mask)
     tl.debug_barrier()
     for k in range(1, DEGREE):
-        store_product(work_ptr, work_ptr + now, work_ptr + then, n, one * (DEGREE - k), True, BLOCK)
+        store_product(work_ptr, work_ptr + current, work_ptr + spare, n, one * (DEGREE - k), True, BLOCK)
         tl.debug_barrier()
-        now, then = then, now
+        current, spare = spare, current
     for _ in range(0, halvings.to(tl.int32)):
-        store_product(work_ptr + now, work_ptr + now, work_ptr + then, n, one, False, BLOCK)
+        store_product(work_ptr + current, work_ptr + current, work_ptr + spare, n, one, False, BLOCK)
         tl.debug_barrier()
-        now, then = then, now
+        current, spare = spare, current
     for start in range(0, size, 1024):
         i = start + tl.arange(0, 1024).to(tl.int64)
-        x = tl.load(work_ptr + now + i, mask=i < size)
-        tl.store(out_ptr + which * size + i, convert(x, out_ptr.dtype.element_ty), mask=i < size)
+        x = tl.load(work_ptr + current + i, mask=i < size)
+        tl.store(out_ptr + matrix * size + i, convert(x, out_ptr.dtype.element_ty), mask=i < size)
 
 
 def wrapper(self):
-    kind = torch.float32 if self.dtype in (torch.float16, torch.bfloat16) else self.dtype
+    work_dtype = torch.float32 if self.dtype in (torch.float16, torch.bfloat16) else self.dtype
     n = square_rows(self, "linalg.matrix_exp", True)
     out = torch.empty(self.shape, dtype=self.dtype, device=self.device)
     if not out.numel():
         return out
     count = math.prod(self.shape[:-2])
-    work = torch.empty((count, 3, n, n), dtype=kind, device=self.device)
+    work = torch.empty((count, 3, n, n), dtype=work_dtype, device=self.device)
     corner = self.select(-1, 0).select(-1, 0)
     matrix_exp_kernel[(count,)](
         self,
@@ -117,7 +131,7 @@ def wrapper(self):
         plain(n),
         walk([corner], list(range(corner.dim())), True),
         integers(self.stride()[-2:], True),
-        DEGREE=12 if kind == torch.float32 else 18,
+        DEGREE=12 if work_dtype == torch.float32 else 18,
         PLAIN=True,
         BLOCK=16 if n <= 16 else 32,
         num_warps=4,

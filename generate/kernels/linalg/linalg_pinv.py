@@ -1,8 +1,9 @@
 """aten::linalg_pinv.atol_rtol_tensor(Tensor self, *, Tensor? atol=None, Tensor? rtol=None, bool hermitian=False) ->
     Tensor
 
-Of singular values, or of eigenvalues' sizes, those count that are above atol and above rtol times the largest; rtol is
-the larger number of rows or columns times the step of the dtype, or 0 where a positive atol is given.
+Singular values (with hermitian, magnitudes of eigenvalues) count if they exceed both atol and rtol times the
+largest one. The default for rtol is max(rows, columns) times the dtype's epsilon, or 0 if a positive atol is
+given.
 """
 
 import torch
@@ -28,8 +29,8 @@ def wrapper(self, *, atol=None, rtol=None, hermitian=False):
     least = 0.0 if atol is None else atol.unsqueeze(-1)
     share = torch.finfo(self.dtype).eps * max(m, n) if rtol is None else rtol.unsqueeze(-1)
     ends = values.narrow(-1, 0, 1), values.narrow(-1, values.shape[-1] - 1, 1)
-    given = [x.shape for x in (least, share) if isinstance(x, torch.Tensor)]
-    weights = torch.empty(torch.broadcast_shapes(values.shape, *given), dtype=self.dtype, device=self.device)
+    shapes = [x.shape for x in (least, share) if isinstance(x, torch.Tensor)]
+    weights = torch.empty(torch.broadcast_shapes(values.shape, *shapes), dtype=self.dtype, device=self.device)
     elementwise(function, values, *ends, least, share, out=weights)
     batch = weights.shape[:-1]
     out = torch.empty((*batch, n, m), dtype=self.dtype, device=self.device)

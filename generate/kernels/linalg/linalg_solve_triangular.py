@@ -1,7 +1,7 @@
 """aten::linalg_solve_triangular(Tensor self, Tensor B, *, bool upper, bool left=True, bool unitriangular=False) ->
     Tensor
 
-From the right the transposed system is solved.
+With left=False, the transposed system is solved.
 """
 
 from blocks.lazy_bits import resolved

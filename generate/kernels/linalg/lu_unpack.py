@@ -1,7 +1,8 @@
 """aten::lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True) -> (Tensor P,
     Tensor L, Tensor U)
 
-What is not unpacked is a tensor of no elements. Pivots are taken in the order in which they lie, whatever their batch.
+Results that are not requested are empty tensors. If the pivots have an unexpected batch shape, they are
+reshaped in memory order.
 """
 
 import torch

@@ -1,6 +1,6 @@
 """aten::ormqr(Tensor self, Tensor input2, Tensor input3, bool left=True, bool transpose=False) -> Tensor
 
-From the right the transposed product is taken.
+With left=False, the transposed product is computed.
 """
 
 from blocks.householder import reflected

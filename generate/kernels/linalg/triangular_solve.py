@@ -1,7 +1,7 @@
 """aten::triangular_solve(Tensor self, Tensor A, bool upper=True, bool transpose=False, bool unitriangular=False) ->
     (Tensor solution, Tensor cloned_coefficient)
 
-`upper` tells of A, whether or not it is transposed then.
+`upper` describes A before `transpose` is applied.
 """
 
 from blocks.copies import copied

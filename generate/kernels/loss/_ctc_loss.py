@@ -3,13 +3,17 @@
 aten::_ctc_loss.Tensor(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, int blank=0,
     bool zero_infinity=False) -> (Tensor, Tensor)
 
-Graves et al. 2006, equations 5 to 8: alpha of a state at a step is the probability of all ways that lead there. A
-program takes a sequence, step by step, and keeps alpha in registers: a thread has a blank and the label behind it, and
-needs of its neighbour only the label before. Where labels fill the lanes, the blank behind them is in all lanes alike.
-log_probs of the next AHEAD steps are on their way meanwhile. States that a sequence has not, and steps after its last,
-have the logarithm of 0. log_probs: [T, N, C]; results: the losses [N] and the logarithms of alpha
-[N, T, 2 * labels + 1], of as many labels as the longest has. Of more than 1024 labels alpha is in memory.
-zero_infinity is for the gradient alone.
+The algorithm is Graves et al. 2006, equations 5 to 8. alpha of a state at a step is the probability of all
+paths that lead to it. All values are logarithms, and "unreachable" is log(0).
+
+log_probs is [T, N, C]. The results are the losses [N] and log alpha [N, T, 2 * longest + 1], with `longest`
+the largest label count in a sequence. zero_infinity only affects the gradient.
+
+A program instance takes one sequence, step by step, and keeps alpha in registers. A lane holds label k and
+the blank before it, so it only needs the previous label from its neighbor. If the labels fill all lanes, each
+lane also holds a copy of the final blank. log_probs for the next AHEAD steps are loaded in advance, to hide
+the memory latency. States that a sequence does not have, and steps after its last, store log(0). For more
+than 1024 labels, alpha is read back from memory.
 """
 
 import torch
@@ -23,9 +27,12 @@ DTYPES = ("float32", "float64")
 
 @triton.jit
 def loss_of(last_blank, last_label, steps, labels):
-    """Of alpha of the last two states at the last step; the second is minus infinity where there is no label."""
-    found = log_sum_two(last_blank, last_label)
-    return tl.where((steps == 0) & (labels == 0), 0.0, -found)
+    """Return the loss, from alpha in the last two states at the last step.
+
+    last_label is minus infinity if there is no label. The loss is 0 for a sequence without steps and labels.
+    """
+    log_likelihood = log_sum_two(last_blank, last_label)
+    return tl.where((steps == 0) & (labels == 0), 0.0, -log_likelihood)
 
 
 @triton.jit
@@ -43,8 +50,17 @@ def alpha_kernel(
     LANES: tl.constexpr,
     AHEAD: tl.constexpr,
 ):
-    """sizes: T, N, C and the number of states; target_stride: `label_strides`; FULL: whether the longest sequence has
-    LANES labels. Before the first step a sequence is in its first blank."""
+    """Compute alpha and the loss for one sequence; before the first step it is in its first blank.
+
+    Tensors:
+        log_probs_ptr: [T, N, C], read; `strides` holds the strides.
+        targets_ptr: Labels, read; `target_stride` from `label_strides`.
+        table_ptr: Lengths from `lengths_of`, read.
+        losses_ptr: [N], written.
+        alpha_ptr: [N, T, width], contiguous, written.
+        sizes: (T, N, C, width), with width the number of states.
+        FULL: True if the longest sequence has LANES labels, so that the last blank has no lane.
+    """
     T, N, C, width = sizes
     n = tl.program_id(0).to(tl.int64)
     steps, labels = tl.load(table_ptr + n), tl.load(table_ptr + N + n)
@@ -53,15 +69,15 @@ def alpha_kernel(
     state = 2 * k.to(tl.int64) + 1
     has_blank, has_label = k <= labels, k < labels
     label = label_of(targets_ptr, state, has_label, blank, C, target_stride[1])
-    follows = has_label & (k > 0)
-    skips = follows & (label != label_of(targets_ptr, state - 2, follows, blank, C, target_stride[1]))
+    has_previous = has_label & (k > 0)
+    skips = has_previous & (label != label_of(targets_ptr, state - 2, has_previous, blank, C, target_stride[1]))
     log_probs_ptr += n * strides[1]
     blank_ptr, label_ptr = log_probs_ptr + tl.cast(blank, tl.int64) * strides[2], log_probs_ptr + label * strides[2]
     alpha_ptr += n * T * width + 2 * k
-    nothing = tl.full([LANES], float("-inf"), alpha_ptr.dtype.element_ty)
-    blanks, names = tl.where(k == 0, 0.0, nothing), nothing
+    minus_inf = tl.full([LANES], float("-inf"), alpha_ptr.dtype.element_ty)
+    log_blank, log_label = tl.where(k == 0, 0.0, minus_inf), minus_inf
     before, last = tl.maximum(k - 1, 0), tl.full([LANES], LANES - 1, tl.int32)
-    final = nothing  # the blank behind LANES labels
+    final = minus_inf  # final blank, used after LANES labels
     p_blank = steps_of(blank_ptr, steps, strides[0], True, AHEAD)
     p_label = steps_of(label_ptr, steps, strides[0], has_label, AHEAD)
     for first in range(0, T, AHEAD):
@@ -71,27 +87,30 @@ def alpha_kernel(
         next_blank = steps_of(blank_ptr, left - AHEAD, strides[0], True, AHEAD)
         next_label = steps_of(label_ptr, left - AHEAD, strides[0], has_label, AHEAD)
         for i in tl.static_range(AHEAD):
-            moves_last = tl.gather(names, last, 0) if FULL else nothing
-            begun = (k == 0) | (first + i > 0)  # at the first step only the first two states are reached
-            moves = tl.where(k > 0, tl.gather(names, before, 0), nothing)
-            ways = log_sum(names, blanks, tl.where(skips, moves, nothing)) + p_label[i]
-            ways_blank = log_sum_two(blanks, moves) + p_blank[i]
-            ways = tl.where(has_label & begun, ways, nothing)
-            ways_blank = tl.where(has_blank & begun, ways_blank, nothing)
-            now, now_blank = tl.where(i < left, ways, nothing), tl.where(i < left, ways_blank, nothing)
+            moves_last = tl.gather(log_label, last, 0) if FULL else minus_inf
+            is_reachable = (k == 0) | (first + i > 0)  # the first step reaches only states 0 and 1
+            moves = tl.where(k > 0, tl.gather(log_label, before, 0), minus_inf)
+            ways = log_sum(log_label, log_blank, tl.where(skips, moves, minus_inf)) + p_label[i]
+            ways_blank = log_sum_two(log_blank, moves) + p_blank[i]
+            ways = tl.where(has_label & is_reachable, ways, minus_inf)
+            ways_blank = tl.where(has_blank & is_reachable, ways_blank, minus_inf)
+            now, now_blank = (
+                tl.where(i < left, ways, minus_inf),
+                tl.where(i < left, ways_blank, minus_inf),
+            )
             tl.store(alpha_ptr, now_blank, mask=(2 * k < width) & (i < rest))
             tl.store(alpha_ptr + 1, now, mask=(2 * k + 1 < width) & (i < rest))
-            names, blanks = tl.where(i < left, ways, names), tl.where(i < left, ways_blank, blanks)
+            log_label, log_blank = tl.where(i < left, ways, log_label), tl.where(i < left, ways_blank, log_blank)
             if FULL:
                 ways_blank = log_sum_two(final, moves_last) + p_blank[i]
-                ways_blank = tl.where((labels == LANES) & (first + i > 0), ways_blank, nothing)
-                now_blank = tl.where(i < left, ways_blank, nothing)
+                ways_blank = tl.where((labels == LANES) & (first + i > 0), ways_blank, minus_inf)
+                now_blank = tl.where(i < left, ways_blank, minus_inf)
                 tl.store(alpha_ptr + 2 * LANES, now_blank, mask=(k == 0) & (i < rest))
                 final = tl.where(i < left, ways_blank, final)
             alpha_ptr += width
         p_blank, p_label = next_blank, next_label
-    last_blank = tl.sum(tl.where(k == labels % LANES, tl.where(labels == LANES, final, blanks), 0.0), 0)
-    last_label = tl.where(labels > 0, tl.sum(tl.where(k == labels - 1, names, 0.0), 0), float("-inf"))
+    last_blank = tl.sum(tl.where(k == labels % LANES, tl.where(labels == LANES, final, log_blank), 0.0), 0)
+    last_label = tl.where(labels > 0, tl.sum(tl.where(k == labels - 1, log_label, 0.0), 0), float("-inf"))
     tl.store(losses_ptr + n, loss_of(last_blank, last_label, steps, labels))
 
 
@@ -108,7 +127,16 @@ def long_alpha_kernel(
     target_stride,
     BLOCK: tl.constexpr,
 ):
-    """As `alpha_kernel`, with a lane for each state and alpha of the step before read where it was stored."""
+    """Compute the same as `alpha_kernel`, with one lane per state, for more than 1024 labels.
+
+    alpha at the previous step is read back from memory. The barrier after each step makes it visible to all
+    threads.
+
+    Tensors:
+        log_probs_ptr, targets_ptr, table_ptr: As in `alpha_kernel`, read.
+        losses_ptr: [N], written.
+        alpha_ptr: [N, T, width], contiguous, written and read.
+    """
     T, N, C, width = sizes
     n = tl.program_id(0).to(tl.int64)
     steps, labels = tl.load(table_ptr + n), tl.load(table_ptr + N + n)
@@ -121,16 +149,16 @@ def long_alpha_kernel(
             s = (first + tl.arange(0, BLOCK)).to(tl.int64)
             inside = (t < steps) & (s < 2 * labels + 1)
             label = label_of(targets_ptr, s, inside, blank, C, target_stride[1])
-            third = inside & (s > 1)
-            skips = third & (label != label_of(targets_ptr, s - 2, third, blank, C, target_stride[1]))
+            has_two_before = inside & (s > 1)
+            skips = has_two_before & (label != label_of(targets_ptr, s - 2, has_two_before, blank, C, target_stride[1]))
             before_ptr = alpha_ptr + (t - 1) * width + s
             stays = tl.load(before_ptr, mask=inside & (t > 0), other=float("-inf"))
             moves = tl.load(before_ptr - 1, mask=inside & (t > 0) & (s > 0), other=float("-inf"))
             jumps = tl.load(before_ptr - 2, mask=skips & (t > 0), other=float("-inf"))
-            ways = tl.where(t > 0, log_sum(stays, moves, jumps), tl.zeros_like(stays))
+            total = tl.where(t > 0, log_sum(stays, moves, jumps), tl.zeros_like(stays))
             p = tl.load(log_probs_ptr + t * strides[0] + label * strides[2], mask=inside, other=0)
-            there = inside & ((t > 0) | (s < 2))
-            tl.store(alpha_ptr + t * width + s, tl.where(there, ways + p, float("-inf")), mask=s < width)
+            is_reachable = inside & ((t > 0) | (s < 2))
+            tl.store(alpha_ptr + t * width + s, tl.where(is_reachable, total + p, float("-inf")), mask=s < width)
         tl.debug_barrier()
     end_ptr = alpha_ptr + (steps - 1) * width + 2 * labels
     last_blank = tl.load(end_ptr, mask=steps > 0, other=float("-inf"))

@@ -3,13 +3,17 @@
 aten::_ctc_loss_backward.Tensor(Tensor grad, Tensor log_probs, Tensor targets, Tensor input_lengths,
     Tensor target_lengths, Tensor neg_log_likelihood, Tensor log_alpha, int blank, bool zero_infinity=False) -> Tensor
 
-Graves et al. 2006, equations 10 to 16: beta of a state at a step is the probability of all ways from there to the end.
-alpha * beta / (likelihood * probability of the label) is the share of the ways through the state; the gradient is the
-label's probability less the sum of its shares. Two launches, so that only what has to is done step after step: beta, a
-program a sequence, in registers, where a thread has a label and the blank behind it and needs of its neighbour only the
-label behind (the first blank is in all lanes alike), log_probs of the next AHEAD steps being on their way; then shares
-and gradients, a program a few steps of a sequence. Of more than 1024 labels beta is in memory. log_probs and result:
-[T, N, C].
+The algorithm is Graves et al. 2006, equations 10 to 16. beta of a state at a step is the probability of all
+paths from it to the end. alpha * beta / (likelihood * label probability) is the fraction of all paths that
+pass through the state. The gradient is the label's probability minus the sum of its fractions. log_probs and
+the result are [T, N, C].
+
+There are two launches, so that only the recurrence is sequential:
+
+- beta, one program instance per sequence, in registers. A lane holds a label and the blank after it, so it
+  only needs the next label from its neighbor. The first blank is the same in all lanes. log_probs for the
+  next AHEAD steps are loaded in advance. For more than 1024 labels, beta is read back from memory.
+- Fractions and gradients, one program instance per few steps in a sequence.
 """
 
 import torch
@@ -34,24 +38,33 @@ def beta_kernel(
     LANES: tl.constexpr,
     AHEAD: tl.constexpr,
 ):
-    """sizes: T, N, C and the number of states; target_stride: `label_strides`. Lane k has label k and the blank behind
-    it. Behind the last step a sequence is in its last blank."""
+    """Compute beta for one sequence; after the last step it is in its last blank.
+
+    Lane k holds label k and the blank after it.
+
+    Tensors:
+        log_probs_ptr: [T, N, C], read; `strides` holds the strides.
+        targets_ptr: Labels, read; `target_stride` from `label_strides`.
+        table_ptr: Lengths from `lengths_of`, read.
+        beta_ptr: [N, T, width], contiguous, written.
+        sizes: (T, N, C, width), with width the number of states.
+    """
     T, N, C, width = sizes
     n = tl.program_id(0).to(tl.int64)
     steps, labels = tl.load(table_ptr + n), tl.load(table_ptr + N + n)
     targets_ptr += n * target_stride[0] + tl.load(table_ptr + 2 * N + n) * target_stride[2]
     k = tl.arange(0, LANES)
     state = 2 * k.to(tl.int64) + 1
-    inside, leads = k < labels, k < labels - 1
+    inside, has_next = k < labels, k < labels - 1
     label = label_of(targets_ptr, state, inside, blank, C, target_stride[1])
-    skips = leads & (label != label_of(targets_ptr, state + 2, leads, blank, C, target_stride[1]))
+    skips = has_next & (label != label_of(targets_ptr, state + 2, has_next, blank, C, target_stride[1]))
     step_stride = tl.cast(strides[0], tl.int64)
     log_probs_ptr += n * strides[1] + (steps - 1) * step_stride
     blank_ptr, label_ptr = log_probs_ptr + tl.cast(blank, tl.int64) * strides[2], log_probs_ptr + label * strides[2]
     beta_ptr += (n * T + steps - 1) * width + 2 * k
-    nothing = tl.full([LANES], float("-inf"), beta_ptr.dtype.element_ty)
-    blanks, names = tl.where(k == labels - 1, 0.0, nothing), nothing
-    start = tl.where(labels == 0, 0.0, nothing)  # the first blank
+    minus_inf = tl.full([LANES], float("-inf"), beta_ptr.dtype.element_ty)
+    log_blank, log_label = tl.where(k == labels - 1, 0.0, minus_inf), minus_inf
+    first_blank = tl.where(labels == 0, 0.0, minus_inf)  # the first blank, in all lanes
     behind, first_lane = tl.minimum(k + 1, LANES - 1), tl.zeros([LANES], tl.int32)
     p_blank = steps_of(blank_ptr, steps, -step_stride, True, AHEAD)
     p_label = steps_of(label_ptr, steps, -step_stride, inside, AHEAD)
@@ -62,14 +75,14 @@ def beta_kernel(
         next_blank = steps_of(blank_ptr, left - AHEAD, -step_stride, True, AHEAD)
         next_label = steps_of(label_ptr, left - AHEAD, -step_stride, inside, AHEAD)
         for i in tl.static_range(AHEAD):
-            start = log_sum_two(start, tl.gather(names, first_lane, 0)) + p_blank[i]
-            moves = tl.where(leads, tl.gather(names, behind, 0), nothing)
-            ways = log_sum(names, blanks, tl.where(skips, moves, nothing)) + p_label[i]
-            ways_blank = log_sum_two(blanks, moves) + p_blank[i]
-            names, blanks = tl.where(inside, ways, nothing), tl.where(inside, ways_blank, nothing)
-            tl.store(beta_ptr, start, mask=(k == 0) & (i < left))
-            tl.store(beta_ptr + 1, names, mask=inside & (i < left))
-            tl.store(beta_ptr + 2, blanks, mask=inside & (i < left))
+            first_blank = log_sum_two(first_blank, tl.gather(log_label, first_lane, 0)) + p_blank[i]
+            moves = tl.where(has_next, tl.gather(log_label, behind, 0), minus_inf)
+            new_label = log_sum(log_label, log_blank, tl.where(skips, moves, minus_inf)) + p_label[i]
+            new_blank = log_sum_two(log_blank, moves) + p_blank[i]
+            log_label, log_blank = tl.where(inside, new_label, minus_inf), tl.where(inside, new_blank, minus_inf)
+            tl.store(beta_ptr, first_blank, mask=(k == 0) & (i < left))
+            tl.store(beta_ptr + 1, log_label, mask=inside & (i < left))
+            tl.store(beta_ptr + 2, log_blank, mask=inside & (i < left))
             beta_ptr -= width
         p_blank, p_label = next_blank, next_label
 
@@ -86,7 +99,15 @@ def long_beta_kernel(
     target_stride,
     BLOCK: tl.constexpr,
 ):
-    """As `beta_kernel`, with a lane for each state and beta of the step behind read where it was stored."""
+    """Compute the same as `beta_kernel`, with one lane per state, for more than 1024 labels.
+
+    beta at the next step is read back from memory. The barrier after each step makes it visible to all
+    threads.
+
+    Tensors:
+        log_probs_ptr, targets_ptr, table_ptr: As in `beta_kernel`, read.
+        beta_ptr: [N, T, width], contiguous, written and read.
+    """
     T, N, C, width = sizes
     n = tl.program_id(0).to(tl.int64)
     steps, states = tl.load(table_ptr + n), 2 * tl.load(table_ptr + N + n) + 1
@@ -99,13 +120,13 @@ def long_beta_kernel(
             s = (first + tl.arange(0, BLOCK)).to(tl.int64)
             inside = s < states
             label = label_of(targets_ptr, s, inside, blank, C, target_stride[1])
-            third = s + 2 < states
-            skips = third & (label != label_of(targets_ptr, s + 2, third, blank, C, target_stride[1]))
+            has_two_after = s + 2 < states
+            skips = has_two_after & (label != label_of(targets_ptr, s + 2, has_two_after, blank, C, target_stride[1]))
             after_ptr = beta_ptr + (t + 1) * width + s
             stays = tl.load(after_ptr, mask=inside & (back > 0), other=float("-inf"))
             moves = tl.load(after_ptr + 1, mask=(s + 1 < states) & (back > 0), other=float("-inf"))
             jumps = tl.load(after_ptr + 2, mask=skips & (back > 0), other=float("-inf"))
-            ends = tl.where(third, float("-inf"), 0.0).to(stays.dtype)
+            ends = tl.where(has_two_after, float("-inf"), 0.0).to(stays.dtype)
             p = tl.load(log_probs_ptr + t * strides[0] + label * strides[2], mask=inside, other=0)
             tl.store(beta_ptr + t * width + s, tl.where(back > 0, log_sum(stays, moves, jumps), ends) + p, mask=inside)
         tl.debug_barrier()
@@ -113,10 +134,10 @@ def long_beta_kernel(
 
 @triton.jit
 def share_of(alpha_ptr, beta_ptr, loss, p, mask):
-    """Of the ways through a state, of all."""
+    """Return the fraction of all paths that pass through a state, and 0 if the mask is false."""
     alpha = tl.load(alpha_ptr, mask=mask, other=float("-inf"))
-    ways = alpha + tl.load(beta_ptr, mask=mask, other=float("-inf"))
-    return tl.where(mask & (ways != float("-inf")), tl.exp(ways + loss - p), 0.0)
+    paths = alpha + tl.load(beta_ptr, mask=mask, other=float("-inf"))
+    return tl.where(mask & (paths != float("-inf")), tl.exp(paths + loss - p), 0.0)
 
 
 @triton.jit
@@ -141,10 +162,25 @@ def gradient_kernel(
     LANES: tl.constexpr,
     BLOCK_C: tl.constexpr,
 ):
-    """The gradient of STEPS steps of a sequence: 0 after its last. First the shares of labels, which atomics add up
-    where those of the blank were stored, then the gradients in their place. Of the last step, where the last label is
-    the blank, only its own state's share counts, as in ATen. Where there is no share it is of the logarithm of 0, which
-    matters where the others are not finite."""
+    """Compute the gradient for STEPS steps in one sequence; it is 0 after the last step.
+
+    First the sums of the blank's fractions are stored. Atomics then add the labels' fractions to the output,
+    and finally the gradients replace them. Barriers separate these phases.
+
+    At the last step, if the last label is the blank class, only the fraction for that label's own state
+    counts, as in ATen. A class without any fraction uses exp(loss - p - infinity) instead of 0. This matters
+    if loss or p is not finite, because the result is then NaN.
+
+    Tensors:
+        grad_ptr, losses_ptr: [N], read; strides `grad_stride` and `loss_stride`.
+        log_probs_ptr: [T, N, C], read; `strides` holds the strides.
+        targets_ptr: Labels, read; `target_stride` from `label_strides`.
+        table_ptr: Lengths from `lengths_of`, read.
+        alpha_ptr: [N, T, at least width], read; `alpha_stride` holds the strides.
+        beta_ptr: [N, T, width], contiguous, read.
+        out_ptr: [T, N, C], contiguous, written and updated with atomics.
+        sizes: (T, N, C, width), with width the number of states.
+    """
     T, N, C, width = sizes
     parts = tl.cdiv(T, STEPS)
     n = (tl.program_id(0) // parts).to(tl.int64)
@@ -160,22 +196,22 @@ def gradient_kernel(
     final_blank = (final >= 0) & (label_of(targets_ptr, 2 * final + 1, final >= 0, blank, C, target_stride[1]) == blank)
     counts = (t < steps - 1) | ((t < steps) & ~final_blank[None, :])
     p_blank = tl.load(log_probs_ptr + tl.cast(blank, tl.int64) * strides[2], mask=t < steps, other=0)
-    of_blank = tl.zeros([STEPS], p_blank.dtype)
+    blank_share = tl.zeros([STEPS], p_blank.dtype)
     for first in range(0, labels + 1, LANES):
         s = 2 * (first + tl.arange(0, LANES).to(tl.int64))[None, :]
         mask = counts & (s <= 2 * labels)
-        of_blank += tl.sum(share_of(alpha_ptr + s * alpha_stride[2], beta_ptr + s, loss, p_blank, mask), 1)
+        blank_share += tl.sum(share_of(alpha_ptr + s * alpha_stride[2], beta_ptr + s, loss, p_blank, mask), 1)
     for first in range(0, C, BLOCK_C):
         c = (first + tl.arange(0, BLOCK_C).to(tl.int64))[None, :]
-        tl.store(out_ptr + c, tl.where(c == blank, of_blank[:, None], 0.0), mask=(t < T) & (c < C))
+        tl.store(out_ptr + c, tl.where(c == blank, blank_share[:, None], 0.0), mask=(t < T) & (c < C))
     tl.debug_barrier()
     for first in range(0, labels, LANES):
         s = 2 * (first + tl.arange(0, LANES).to(tl.int64))[None, :] + 1
         label = label_of(targets_ptr, s, s < 2 * labels, blank, C, target_stride[1])
         mask = (t < steps) & (s < 2 * labels)
         p_label = tl.load(log_probs_ptr + label * strides[2], mask=mask, other=0)
-        ways = share_of(alpha_ptr + s * alpha_stride[2], beta_ptr + s, loss, p_label, mask)
-        tl.atomic_add(out_ptr + label, ways, mask=mask, sem="relaxed")
+        label_share = share_of(alpha_ptr + s * alpha_stride[2], beta_ptr + s, loss, p_label, mask)
+        tl.atomic_add(out_ptr + label, label_share, mask=mask, sem="relaxed")
     tl.debug_barrier()
     for first in range(0, C, BLOCK_C):
         c = (first + tl.arange(0, BLOCK_C).to(tl.int64))[None, :]

@@ -1,7 +1,8 @@
 """aten::binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, int reduction=1) -> Tensor
 
--weight (t max(log x, -100) + (1 - t) max(log(1 - x), -100)). Mean (1) and sum (2) are summed by up to 1024 programs,
-each in a fixed order, and a last one sums their results, so the sum is deterministic; few elements take one program.
+Computes -weight * (t * max(log x, -100) + (1 - t) * max(log(1 - x), -100)). For mean (1) and sum (2), up to
+1024 program instances each sum a chunk in a fixed order, and a last one adds up their results. So the sum is
+deterministic. Few elements take a single program instance.
 """
 
 import torch
@@ -17,14 +18,17 @@ DTYPES = ("bfloat16", "float16", "float32", "float64")
 
 @triton.jit
 def log_clamped(x):
-    """log(x), not less than -100, as in ATen; NaN stays NaN."""
+    """Return log(x), at least -100 as in ATen, and NaN if x is NaN."""
     log = tl.log(x)
     return tl.where(log < -100.0, -100.0, log)
 
 
 @triton.jit
 def log1m_clamped(x):
-    """log(1 - x), not less than -100, exact also where 1 - x rounds to 1: log(u) (-x) / (u - 1) with u = 1 - x."""
+    """Return log(1 - x), at least -100, accurately even if 1 - x rounds to 1.
+
+    With u = 1 - x, the formula is log(u) * (-x) / (u - 1), which cancels the rounding error in u.
+    """
     u = 1 - x
     log = tl.where(u == 1, -x, tl.log(u) * -x / (u - 1))
     log = tl.where(u == 0, -100.0, log)
@@ -38,7 +42,7 @@ def bce(x, target, weight):
 
 @triton.jit
 def opmath(x):
-    """The type to compute in: fp64 for fp64, fp32 for all else."""
+    """Convert x to the compute dtype: fp64 for fp64, fp32 for all others."""
     return x if x.dtype.is_fp64() else x.to(tl.float32)
 
 
@@ -46,6 +50,15 @@ def opmath(x):
 def kernel_sums(
     pointers, out_ptr, n, chunk, shape, strides, MEAN: tl.constexpr, UNITS: tl.constexpr, BLOCK: tl.constexpr
 ):
+    """Sum the loss over a chunk of elements, one chunk per program instance.
+
+    Tensors:
+        pointers: (prediction, target) or (prediction, target, weight), n elements each, read; `shape` and
+            `strides` are the coalesced geometry, encoded by `plain`.
+        out_ptr: [programs], written.
+        UNITS: For each tensor, True if its last stride is 1.
+        MEAN: Divide by n; only if there is one program instance.
+    """
     start = tl.program_id(0).to(tl.int64) * chunk
     acc = opmath(tl.zeros([BLOCK], pointers[0].dtype.element_ty))
     for first in range(0, chunk, BLOCK):
@@ -65,6 +78,12 @@ def kernel_sums(
 
 @triton.jit
 def kernel_total(parts_ptr, out_ptr, parts, n, MEAN: tl.constexpr, BLOCK: tl.constexpr):
+    """Add up the partial sums in one program instance.
+
+    Tensors:
+        parts_ptr: [parts], read; at most BLOCK.
+        out_ptr: One element, written; divided by n if MEAN.
+    """
     i = tl.arange(0, BLOCK)
     out = tl.sum(tl.load(parts_ptr + i, mask=i < parts, other=0), 0)
     if MEAN:
@@ -77,7 +96,7 @@ def wrapper(self, target, weight=None, reduction=1):
     if reduction not in (0, 1, 2):
         raise RuntimeError(f"reduction {reduction}")
     shape = self.shape
-    if target.shape != shape:  # as ATen on the CPU takes them: [1, 5] and [5, 1] are five pairs
+    if target.shape != shape:  # as in ATen on the CPU: [1, 5] and [5, 1] are five pairs
         target = target.squeeze().expand(self.squeeze().shape).view(shape)
     if reduction == 0:
         weights = 1.0 if weight is None else weight

@@ -1,8 +1,8 @@
 """aten::binary_cross_entropy_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight=None, int
     reduction=1) -> Tensor
 
-grad weight (x - t) / max((1 - x) x, 1e-12), divided by the number of elements for the mean (1). ATen's 1e-12 is a
-float32 in every dtype.
+Computes grad * weight * (x - t) / max((1 - x) * x, 1e-12). For the mean (1) it is divided by the element
+count. ATen uses 1e-12 rounded to fp32, for every dtype.
 """
 
 import torch
@@ -23,7 +23,7 @@ def bce_backward(grad, x, target, weight, n):
 
 
 def paired(t, like):
-    """The same elements in the shape of another, as ATen on the CPU pairs them: [5, 1] with [1, 5] are five pairs."""
+    """Return t in the shape of `like`, as ATen on the CPU pairs them: [5, 1] with [1, 5] are five pairs."""
     return t if t.shape == like.shape else t.squeeze().expand(like.squeeze().shape).view(like.shape)
 
 

@@ -1,7 +1,8 @@
 """aten::binary_cross_entropy_with_logits(Tensor self, Tensor target, Tensor? weight=None, Tensor? pos_weight=None, int
     reduction=1) -> Tensor
 
-(1 - t) x + (1 + (p - 1) t) log(1 + e^-x) times the weight; log(1 + e^-x) is log(1 + e^-|x|) + max(-x, 0).
+Computes ((1 - t) * x + (1 + (p - 1) * t) * log(1 + e^-x)) * weight, with p = pos_weight. To avoid overflow,
+log(1 + e^-x) is computed as log(1 + e^-|x|) + max(-x, 0).
 """
 
 import triton
@@ -20,8 +21,8 @@ def logistic_loss(x, target):
 
 @triton.jit
 def weighted_logistic_loss(x, target, weight, positive):
-    less = log1p(tl.exp(-tl.abs(x))) + tl.where(x < 0, -x, 0.0)
-    return ((1 - target) * x + (1 + (positive - 1) * target) * less) * weight
+    softplus = log1p(tl.exp(-tl.abs(x))) + tl.where(x < 0, -x, 0.0)
+    return ((1 - target) * x + (1 + (positive - 1) * target) * softplus) * weight
 
 
 @triton.jit
@@ -31,8 +32,8 @@ def weighted_logistic_loss_alone(x, target, weight):
 
 @triton.jit
 def positive_logistic_loss(x, target, positive):
-    less = log1p(tl.exp(-tl.abs(x))) + tl.where(x < 0, -x, 0.0)
-    return (1 - target) * x + (1 + (positive - 1) * target) * less
+    softplus = log1p(tl.exp(-tl.abs(x))) + tl.where(x < 0, -x, 0.0)
+    return (1 - target) * x + (1 + (positive - 1) * target) * softplus
 
 
 def wrapper(self, target, weight=None, pos_weight=None, reduction=1):

@@ -1,6 +1,6 @@
 """aten::huber_loss(Tensor self, Tensor target, int reduction=1, float delta=1.) -> Tensor
 
-d^2 / 2 where d = |x - target| <= delta, else delta (d - delta / 2).
+With d = |x - target|, the loss is d^2 / 2 if d <= delta, else delta * (d - delta / 2).
 """
 
 import triton

@@ -1,8 +1,9 @@
 """aten::multi_margin_loss(Tensor self, Tensor target, Scalar p=1, Scalar margin=1, Tensor? weight=None, int
     reduction=1) -> Tensor
 
-weight[t] / C times the sum of max(0, margin - x[t] + x[c])^p over the classes c other than the row's own, t; p is 1 or
-2. A program makes losses of rows; their mean (1) or sum (2) is a reduction of its own.
+The loss for a row with target class t is weight[t] / C * sum of max(0, margin - x[t] + x[c])^p over the
+classes c other than t. p is 1 or 2. The kernel computes the rows' losses, and a separate reduction their mean
+(1) or sum (2).
 """
 
 import torch
@@ -33,6 +34,19 @@ def kernel_multi_margin(
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
 ):
+    """Compute the losses for BLOCK_M rows, BLOCK_N classes at a time.
+
+    Integer arguments are encoded by `plain`.
+
+    Tensors:
+        x_ptr: [n, classes], read; `x_strides` holds the strides.
+        target_ptr: [n] int64, read.
+        weight_ptr: [classes], read, or None.
+        out_ptr: [n], contiguous, written.
+        sizes: (n, classes).
+        SQUARE: p is 2.
+        WIDE: Compute offsets in 64 bits.
+    """
     INDEX: tl.constexpr = tl.int64 if WIDE else tl.int32
     n, classes = plain_value(sizes[0]), plain_value(sizes[1])
     step = plain_value(x_strides[1])
@@ -60,15 +74,15 @@ def wrapper(self, target, p=1, margin=1, weight=None, reduction=1):
     x, classes = expect_class_of_row(self, target, weight)
     if int(p) not in (1, 2):
         raise RuntimeError(f"multi_margin_loss with p {p}, which has to be 1 or 2")
-    n, own = x.shape
+    n, class_count = x.shape
     losses = torch.empty(target.shape if reduction == 0 else n, dtype=self.dtype, device=self.device)
-    BLOCK_M, BLOCK_N = row_tile(own)
+    BLOCK_M, BLOCK_N = row_tile(class_count)
     kernel_multi_margin[(triton.cdiv(n, BLOCK_M),)](
         x,
         classes,
         weight,
         losses,
-        (plain(n), plain(own)),
+        (plain(n), plain(class_count)),
         (plain(x.stride(0)), plain(x.stride(1))),
         plain(classes.stride(0)),
         plain(0 if weight is None else weight.stride(0)),

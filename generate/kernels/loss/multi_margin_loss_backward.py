@@ -1,8 +1,9 @@
 """aten::multi_margin_loss_backward(Tensor grad_output, Tensor self, Tensor target, Scalar p, Scalar margin, Tensor?
     weight=None, int reduction=1) -> Tensor
 
-Of a class c other than the row's own, t, with z = margin - x[t] + x[c]: weight[t] / C, for p 2 times 2 z, where z > 0,
-and 0 elsewhere; of t, minus the sum of these. Divided by the number of rows for the mean (1).
+Let t be the row's target class, and z = margin - x[t] + x[c]. For another class c, the gradient is weight[t]
+/ C if z > 0, multiplied by 2 * z for p = 2, and 0 if z <= 0. For class t, it is minus the sum of the others.
+For the mean (1), all are divided by the row count.
 """
 
 import torch
@@ -18,7 +19,7 @@ DTYPES = ("float32", "float64")
 
 @triton.jit
 def slopes(x_ptr, cols, step, above, weight, target, valid, classes, SQUARE: tl.constexpr):
-    """The derivatives of a row's weighted sum, by the classes other than its own."""
+    """Return the derivatives of a row's weighted sum with respect to the classes other than its target."""
     other = valid[:, None] & (cols < classes)[None, :] & (cols[None, :] != target[:, None])
     z = above[:, None] + tl.load(x_ptr[:, None] + (cols * step)[None, :], mask=other, other=0)
     return tl.where(other & (z > 0), 2 * z * weight[:, None] if SQUARE else weight[:, None], 0)
@@ -42,7 +43,22 @@ def kernel_multi_margin_backward(
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
 ):
-    """share: what a gradient is divided by; steps: strides of gradients, targets and weights."""
+    """Compute the gradients for BLOCK_M rows in two passes over the classes.
+
+    The first pass sums the derivatives for the target class, and the second one stores all gradients. Integer
+    arguments are encoded by `plain`.
+
+    Tensors:
+        grad_ptr, target_ptr: [n], read.
+        x_ptr: [n, classes], read; `x_strides` holds the strides.
+        weight_ptr: [classes], read, or None.
+        out_ptr: [n, classes], contiguous, written.
+        sizes: (n, classes).
+        steps: Strides for gradients, targets and weights.
+        share: Divisor for the gradient.
+        SQUARE: p is 2.
+        WIDE: Compute offsets in 64 bits.
+    """
     INDEX: tl.constexpr = tl.int64 if WIDE else tl.int32
     n, classes = plain_value(sizes[0]), plain_value(sizes[1])
     step = plain_value(x_strides[1])
@@ -74,20 +90,20 @@ def wrapper(grad_output, self, target, p, margin, weight=None, reduction=1):
     identical_dtypes(self, grad_output)
     if int(p) not in (1, 2):
         raise RuntimeError(f"multi_margin_loss_backward with p {p}, which has to be 1 or 2")
-    n, own = x.shape
+    n, class_count = x.shape
     grad = row_gradient(grad_output, n, reduction)
     out = torch.empty(self.shape, dtype=self.dtype, device=self.device)
-    BLOCK_M, BLOCK_N = row_tile(own)
+    BLOCK_M, BLOCK_N = row_tile(class_count)
     kernel_multi_margin_backward[(triton.cdiv(n, BLOCK_M),)](
         grad,
         x,
         classes,
         weight,
         out,
-        (plain(n), plain(own)),
+        (plain(n), plain(class_count)),
         (plain(x.stride(0)), plain(x.stride(1))),
         (plain(grad.stride(0)), plain(classes.stride(0)), plain(0 if weight is None else weight.stride(0))),
-        plain(own * n if reduction == 1 else own),
+        plain(class_count * n if reduction == 1 else class_count),
         number_argument(margin, self.dtype),
         SQUARE=int(p) == 2,
         OPMATH=compute_types(self.dtype)[1],

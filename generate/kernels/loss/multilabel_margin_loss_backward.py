@@ -1,8 +1,9 @@
 """aten::multilabel_margin_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction, Tensor
     is_target) -> Tensor
 
-Of the listed classes t and the classes c that are no targets (aten::multilabel_margin_loss_forward), with 1 - x[t] +
-x[c] > 0: 1 / C for c and -1 / C for t each time, divided by the number of rows for the mean (1). A class gathers both.
+Let t be a listed class, and c a class that is not a target (see multilabel_margin_loss_forward). Each pair
+with 1 - x[t] + x[c] > 0 adds 1 / C to the gradient at c and -1 / C at t. For the mean (1), both are divided
+by the row count. Each class gathers its own contributions, without atomics.
 """
 
 import torch
@@ -33,7 +34,17 @@ def kernel_multilabel_margin_backward(
     WIDE: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
-    """share: what a gradient is divided by."""
+    """Compute the gradients for one row, BLOCK classes at a time.
+
+    Integer arguments are encoded by `plain`.
+
+    Tensors:
+        grad_ptr: [rows], read.
+        x_ptr, target_ptr, is_target_ptr: [rows, classes], read; strides in the last arguments.
+        out_ptr: [rows, classes], contiguous, written.
+        share: Divisor for the gradient.
+        WIDE: Compute offsets in 64 bits.
+    """
     INDEX: tl.constexpr = tl.int64 if WIDE else tl.int32
     classes = plain_value(classes)
     row = tl.program_id(0).to(INDEX)
@@ -55,9 +66,9 @@ def kernel_multilabel_margin_backward(
         for first in range(0, end, BLOCK):
             at = first + tl.arange(0, BLOCK).to(INDEX)
             target = tl.load(target_ptr + at * target_step, mask=at < end, other=-1)
-            there = (target >= 0) & (target < classes)
-            own = tl.load(x_ptr + target * step, mask=there, other=0)
-            near = there[:, None] & other[None, :] & (1 - own[:, None] + x[None, :] > 0)
+            is_class = (target >= 0) & (target < classes)
+            target_score = tl.load(x_ptr + target * step, mask=is_class, other=0)
+            near = is_class[:, None] & other[None, :] & (1 - target_score[:, None] + x[None, :] > 0)
             pushed += tl.sum(near.to(tl.int32), 0)
             times += tl.sum((target[:, None] == cols[None, :]).to(tl.int32), 0)
         pulled = tl.zeros([BLOCK], tl.int32)

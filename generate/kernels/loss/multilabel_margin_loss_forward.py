@@ -1,8 +1,8 @@
 """aten::multilabel_margin_loss_forward(Tensor self, Tensor target, int reduction) -> (Tensor output, Tensor is_target)
 
-A row of targets lists classes up to the first -1. The loss is the sum of max(0, 1 - x[t] + x[c]) over the listed t and
-the classes c that are not among them, divided by the number of classes; is_target is 1 for those that are. A program
-makes a row's loss; the mean (1) or sum (2) of these is a reduction of its own.
+Each row in `target` lists classes up to the first -1. The loss is the sum of max(0, 1 - x[t] + x[c]) over the
+listed t and the unlisted classes c, divided by the class count. is_target is 1 for listed classes and 0 for
+the others. One program instance computes one row's loss, and a separate reduction the mean (1) or sum (2).
 """
 
 import torch
@@ -29,6 +29,16 @@ def kernel_multilabel_margin(
     WIDE: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
+    """Compute the loss for one row, in tiles of BLOCK listed by BLOCK unlisted classes.
+
+    Integer arguments are encoded by `plain`.
+
+    Tensors:
+        x_ptr, target_ptr: [rows, classes], read; strides in `x_strides` and `target_strides`.
+        out_ptr: [rows], written.
+        is_target_ptr: [rows, classes], contiguous, written.
+        WIDE: Compute offsets in 64 bits.
+    """
     INDEX: tl.constexpr = tl.int64 if WIDE else tl.int32
     classes = plain_value(classes)
     row = tl.program_id(0).to(INDEX)
@@ -39,28 +49,28 @@ def kernel_multilabel_margin(
     acc = tl.zeros([BLOCK, BLOCK], OPMATH)
     for start in range(0, classes, BLOCK):
         cols = start + tl.arange(0, BLOCK).to(INDEX)
-        found = tl.zeros([BLOCK], tl.int32)
+        times_listed = tl.zeros([BLOCK], tl.int32)
         for first in range(0, end, BLOCK):
             at = first + tl.arange(0, BLOCK).to(INDEX)
             target = tl.load(target_ptr + at * target_step, mask=at < end, other=-1)
-            found += tl.sum((target[:, None] == cols[None, :]).to(tl.int32), 0)
-        tl.store(is_target_ptr + row * classes + cols, (found > 0).to(OPMATH), mask=cols < classes)
-        others = (cols < classes) & (found == 0)
-        x = tl.load(x_ptr + cols * step, mask=others, other=0)
+            times_listed += tl.sum((target[:, None] == cols[None, :]).to(tl.int32), 0)
+        tl.store(is_target_ptr + row * classes + cols, (times_listed > 0).to(OPMATH), mask=cols < classes)
+        unlisted = (cols < classes) & (times_listed == 0)
+        x = tl.load(x_ptr + cols * step, mask=unlisted, other=0)
         for first in range(0, end, BLOCK):
             at = first + tl.arange(0, BLOCK).to(INDEX)
             target = tl.load(target_ptr + at * target_step, mask=at < end, other=-1)
-            there = (target >= 0) & (target < classes)
-            own = tl.load(x_ptr + target * step, mask=there, other=0)
-            z = 1 - own[:, None] + x[None, :]
-            acc += tl.where(there[:, None] & others[None, :] & (z > 0), z, 0)
+            is_class = (target >= 0) & (target < classes)
+            target_score = tl.load(x_ptr + target * step, mask=is_class, other=0)
+            z = 1 - target_score[:, None] + x[None, :]
+            acc += tl.where(is_class[:, None] & unlisted[None, :] & (z > 0), z, 0)
     tl.store(out_ptr + row, tl.sum(tl.sum(acc, 1), 0) / classes)
 
 
 def wrapper(self, target, reduction):
     x, targets = expect_classes_of_rows(self, target)
     n, classes = x.shape
-    reduction = reduction if target.dim() == 2 else 2  # of one loss
+    reduction = reduction if target.dim() == 2 else 2  # a single loss is never left unreduced
     losses = torch.empty(n, dtype=self.dtype, device=self.device)
     is_target = torch.empty(target.shape, dtype=self.dtype, device=self.device)
     kernel_multilabel_margin[(n,)](

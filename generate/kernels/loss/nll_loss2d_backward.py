@@ -1,8 +1,8 @@
 """aten::nll_loss2d_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int reduction, SymInt
     ignore_index, Tensor total_weight) -> Tensor
 
--weight[target] * grad at the target's class of each pixel, divided by total_weight for the mean (1); 0 everywhere else
-and in ignored pixels.
+The gradient is -weight[target] * grad at each pixel's target class. For the mean (1), it is divided by
+total_weight. It is 0 at other classes and in ignored pixels.
 """
 
 import torch
@@ -34,8 +34,19 @@ def kernel_nll_loss2d_backward(
     CLASSES: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
-    """BLOCK pixels of one image, of which the target is read once for CLASSES classes; sizes: numbers of classes, of
-    pixels of an image and of a line."""
+    """Compute the gradient for BLOCK pixels in one image and CLASSES classes.
+
+    The target is read once for all CLASSES classes. Integer arguments are encoded by `plain`, except
+    ignore_index.
+
+    Tensors:
+        grad_ptr, target_ptr: [images, height, width], read; strides in `grad_strides` and `target_strides`.
+        weight_ptr: [classes], read, or None.
+        total_ptr: The total weight, read if MEAN.
+        out_ptr: [images, classes, height, width], contiguous, written.
+        sizes: (classes, pixels per image, width).
+        WIDE: Compute offsets in 64 bits.
+    """
     INDEX: tl.constexpr = tl.int64 if WIDE else tl.int32
     classes, pixels, width = plain_value(sizes[0]), plain_value(sizes[1]), plain_value(sizes[2])
     blocks, parts = tl.cdiv(pixels, BLOCK), tl.cdiv(classes, CLASSES)
@@ -44,20 +55,20 @@ def kernel_nll_loss2d_backward(
     image = (tl.program_id(0) // (blocks * parts)).to(INDEX)
     inside = i < pixels
     y, x = i // width, i % width
-    place = image * plain_value(target_strides[0]) + y * plain_value(target_strides[1])
-    target = tl.load(target_ptr + place + x * plain_value(target_strides[2]), mask=inside, other=-1)
+    offset = image * plain_value(target_strides[0]) + y * plain_value(target_strides[1])
+    target = tl.load(target_ptr + offset + x * plain_value(target_strides[2]), mask=inside, other=-1)
     last = tl.minimum(first + CLASSES, classes)
     counts = (target != ignore_index) & (target >= first) & (target < last)
-    place = image * plain_value(grad_strides[0]) + y * plain_value(grad_strides[1]) + x * plain_value(grad_strides[2])
-    grad = -tl.load(grad_ptr + place, mask=counts, other=0).to(OPMATH)
+    offset = image * plain_value(grad_strides[0]) + y * plain_value(grad_strides[1]) + x * plain_value(grad_strides[2])
+    grad = -tl.load(grad_ptr + offset, mask=counts, other=0).to(OPMATH)
     if weight_ptr is not None:
         grad *= tl.load(weight_ptr + target * plain_value(weight_stride), mask=counts, other=0).to(OPMATH)
     if MEAN:
         grad /= tl.load(total_ptr).to(OPMATH)
-    own = tl.where(counts, target, -1).to(tl.int32)
+    target_class = tl.where(counts, target, -1).to(tl.int32)
     out_ptr += (image * classes + first) * pixels + i
     for k in range(first, last):
-        tl.store(out_ptr, tl.where(own == k, grad, 0).to(out_ptr.dtype.element_ty), mask=inside)
+        tl.store(out_ptr, tl.where(target_class == k, grad, 0).to(out_ptr.dtype.element_ty), mask=inside)
         out_ptr += pixels
 
 

@@ -1,8 +1,9 @@
 """aten::nll_loss2d_forward(Tensor self, Tensor target, Tensor? weight, int reduction, SymInt ignore_index) -> (Tensor
     output, Tensor total_weight)
 
--weight[target] * self[n, target, h, w] of each pixel, in fp32, or in fp64 for float64. For mean (1) and sum (2) each
-program sums its pixels' losses and weights, and a reduction adds up these sums. The mean over ignored pixels is NaN.
+A pixel's loss is -weight[target] * self[n, target, h, w], in fp32 (fp64 for fp64). For mean (1) and sum (2),
+each program instance sums its pixels' losses and weights, and a reduction adds up these sums. The mean is NaN
+if all pixels are ignored.
 """
 
 import torch
@@ -36,14 +37,24 @@ def kernel_pixels(
     WIDE: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
-    """steps: from a class to the next, of scores and of weights. REDUCED: a sum and a weight for each program."""
+    """Compute the losses for BLOCK pixels, or their sum.
+
+    Tensors:
+        x_ptr: [N, classes, H, W], read; pixel offsets from `shape` and `strides`.
+        target_ptr: [N, H, W], read.
+        weight_ptr: [classes], read, or None.
+        out_ptr, total_ptr: Losses per pixel and a total weight of 0. If REDUCED, a loss sum and a weight sum
+            per program instance. Written.
+        steps: Stride between classes, for scores and for weights.
+        WIDE: Compute offsets in 64 bits.
+    """
     INDEX: tl.constexpr = tl.int64 if WIDE else tl.int32
     i = tl.program_id(0).to(INDEX) * BLOCK + tl.arange(0, BLOCK)
     inside = i < plain_value(n)
     target = tl.load(target_ptr + strided(i, shape, strides[1], HINTS[1]), mask=inside, other=0)
     valid = inside & (target != ignore_index) & (target >= 0) & (target < plain_value(classes))
-    place = strided(i, shape, strides[0], HINTS[0]) + target * plain_value(steps[0])
-    x = tl.load(x_ptr + place, mask=valid, other=0).to(OPMATH)
+    offset = strided(i, shape, strides[0], HINTS[0]) + target * plain_value(steps[0])
+    x = tl.load(x_ptr + offset, mask=valid, other=0).to(OPMATH)
     weight = tl.where(valid, tl.full([BLOCK], 1, OPMATH), 0)
     if weight_ptr is not None:
         weight = tl.load(weight_ptr + target * plain_value(steps[1]), mask=valid, other=0).to(OPMATH)
@@ -75,11 +86,11 @@ def sum_and_weight(loss, weight, n):
 def wrapper(self, target, weight, reduction, ignore_index):
     expect_pixels(self, target, weight)
     n, programs = target.numel(), max(triton.cdiv(target.numel(), 1024), 1)
-    wide = torch.float64 if self.dtype == torch.float64 else torch.float32
+    sum_dtype = torch.float64 if self.dtype == torch.float64 else torch.float32
     if reduction == 0:
         out, total = torch.empty(target.shape, dtype=self.dtype, device=self.device), self.new_empty(())
     else:
-        out, total = [torch.empty(programs, dtype=wide, device=self.device) for _ in range(2)]
+        out, total = [torch.empty(programs, dtype=sum_dtype, device=self.device) for _ in range(2)]
     shape, strides, hints = pixel_walk(self, target)
     kernel_pixels[(programs,)](
         self,
@@ -93,7 +104,7 @@ def wrapper(self, target, weight, reduction, ignore_index):
         ignore_index,
         shape,
         strides,
-        OPMATH=compute_types(wide)[1],
+        OPMATH=compute_types(sum_dtype)[1],
         REDUCED=reduction != 0,
         HINTS=hints,
         WIDE=are_wide(n, self, target),
@@ -103,4 +114,4 @@ def wrapper(self, target, weight, reduction, ignore_index):
         return out, total
     finish = mean_and_weight if reduction == 1 else sum_and_weight
     dtypes = self.dtype, self.dtype
-    return reduce("sums", [out, total], None, dtype=dtypes, map=loss_and_weight, finish=finish, common=wide)
+    return reduce("sums", [out, total], None, dtype=dtypes, map=loss_and_weight, finish=finish, common=sum_dtype)

@@ -1,8 +1,8 @@
 """aten::nll_loss_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int reduction, SymInt
     ignore_index, Tensor total_weight) -> Tensor
 
-Tiles of the [row, class] gradient: -weight[target] * grad at the target's class, divided by total_weight for the mean
-(1), and 0 everywhere else and in ignored rows.
+The gradient is computed in [row, class] tiles. It is -weight[target] * grad at the target class. For the mean
+(1), it is divided by total_weight. It is 0 at other classes and in ignored rows.
 """
 
 import torch
@@ -34,7 +34,15 @@ def kernel_nll_loss_backward(
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
 ):
-    """n: rows."""
+    """Compute a [BLOCK_M, BLOCK_N] tile of the gradient.
+
+    Tensors:
+        grad_ptr, target_ptr: [n], read.
+        weight_ptr: [classes], read, or None.
+        total_ptr: The total weight, read if MEAN.
+        out_ptr: [n, classes], contiguous, written.
+        WIDE: Compute offsets in 64 bits.
+    """
     INDEX: tl.constexpr = tl.int64 if WIDE else tl.int32
     across = tl.cdiv(classes, BLOCK_N)
     rows = (tl.program_id(0) // across).to(tl.int64) * BLOCK_M + tl.arange(0, BLOCK_M)
@@ -46,10 +54,10 @@ def kernel_nll_loss_backward(
         grad *= tl.load(weight_ptr + target * weight_stride, mask=counts, other=0).to(tl.float32)
     if MEAN:
         grad /= tl.load(total_ptr).to(tl.float32)
-    own = tl.where(counts, target, -1).to(INDEX)
-    out = tl.where(columns[None, :] == own[:, None], grad[:, None], 0).to(out_ptr.dtype.element_ty)
-    place = rows.to(INDEX)[:, None] * classes + columns[None, :]
-    tl.store(out_ptr + place, out, mask=(rows < n)[:, None] & (columns < classes)[None, :])
+    target_class = tl.where(counts, target, -1).to(INDEX)
+    out = tl.where(columns[None, :] == target_class[:, None], grad[:, None], 0).to(out_ptr.dtype.element_ty)
+    offset = rows.to(INDEX)[:, None] * classes + columns[None, :]
+    tl.store(out_ptr + offset, out, mask=(rows < n)[:, None] & (columns < classes)[None, :])
 
 
 def wrapper(grad_output, self, target, weight, reduction, ignore_index, total_weight):

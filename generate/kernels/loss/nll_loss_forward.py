@@ -1,9 +1,10 @@
 """aten::nll_loss_forward(Tensor self, Tensor target, Tensor? weight, int reduction, SymInt ignore_index) -> (Tensor
     output, Tensor total_weight)
 
--weight[target] * self[row, target] in fp32. Without reduction one flat grid writes a loss a row. For mean (1) and sum
-(2) programs sum losses and weights of every PARTS-th block of rows; where there are several, a second kernel adds up
-their sums in their order, so the result is deterministic. The mean over ignored rows only is NaN.
+A row's loss is -weight[target] * self[row, target] in fp32. Without a reduction, a flat grid writes one loss
+per row. For mean (1) and sum (2), each program instance sums losses and weights over every PARTS-th block of
+rows. If there is more than one, a second kernel adds up their sums in a fixed order, so the result is
+deterministic. The mean is NaN if all rows are ignored.
 """
 
 import torch
@@ -16,7 +17,10 @@ DTYPES = ("bfloat16", "float16", "float32")
 
 @triton.jit
 def row_loss(x_ptr, target_ptr, weight_ptr, rows, sizes, ignore_index, x_stride, target_stride, weight_stride):
-    """(loss, weight) of each row; both 0 where the target is ignored or no class, or the row lies outside."""
+    """Return each row's (loss, weight).
+
+    Both are 0 if the target is ignored or not a class, or if the row is out of bounds.
+    """
     target = tl.load(target_ptr + rows * target_stride, mask=rows < sizes[0], other=0).to(tl.int64)
     valid = (rows < sizes[0]) & (target != ignore_index) & (target >= 0) & (target < sizes[1])
     x = tl.load(x_ptr + rows * x_stride[0] + target * x_stride[1], mask=valid, other=0).to(tl.float32)
@@ -40,6 +44,16 @@ def kernel_rows(
     weight_stride,
     BLOCK: tl.constexpr,
 ):
+    """Store the losses for BLOCK rows, and a total weight of 0.
+
+    Tensors:
+        x_ptr: [rows, classes], read; `x_stride` holds the strides.
+        target_ptr: [rows], read.
+        weight_ptr: [classes], read, or None.
+        out_ptr: [rows], written.
+        total_ptr: One element, written by program instance 0.
+        sizes: (rows, classes).
+    """
     rows = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     loss, _ = row_loss(x_ptr, target_ptr, weight_ptr, rows, sizes, ignore_index, x_stride, target_stride, weight_stride)
     tl.store(out_ptr + rows, loss.to(out_ptr.dtype.element_ty), mask=rows < sizes[0])
@@ -49,6 +63,11 @@ def kernel_rows(
 
 @triton.jit
 def store_reduced(losses, weights, out_ptr, total_ptr, MEAN: tl.constexpr):
+    """Store the sum or mean (MEAN) of the losses, and the sum of the weights.
+
+    Tensors:
+        out_ptr, total_ptr: One element each, written.
+    """
     out, total = tl.sum(losses, 0), tl.sum(weights, 0)
     if MEAN:
         out = out / total
@@ -71,7 +90,16 @@ def kernel_reduced(
     MEAN: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
-    """Element program_id(0) of out and total."""
+    """Sum losses and weights into element program_id(0) of `out` and `total`.
+
+    Tensors:
+        x_ptr: [rows, classes], read; `x_stride` holds the strides.
+        target_ptr: [rows], read.
+        weight_ptr: [classes], read, or None.
+        out_ptr, total_ptr: [programs], written.
+        sizes: (rows, classes).
+        MEAN: Divide by the weight; only if there is one program instance.
+    """
     losses = tl.zeros([BLOCK], tl.float32)
     weights = tl.zeros([BLOCK], tl.float32)
     for start in range(tl.program_id(0).to(tl.int64) * BLOCK, sizes[0], tl.num_programs(0) * BLOCK):
@@ -86,6 +114,12 @@ def kernel_reduced(
 
 @triton.jit
 def kernel_add_parts(losses_ptr, weights_ptr, out_ptr, total_ptr, count, MEAN: tl.constexpr, BLOCK: tl.constexpr):
+    """Add up the partial sums in one program instance.
+
+    Tensors:
+        losses_ptr, weights_ptr: [count], read; at most BLOCK.
+        out_ptr, total_ptr: One element each, written.
+    """
     i = tl.arange(0, BLOCK)
     losses = tl.load(losses_ptr + i, mask=i < count, other=0.0)
     weights = tl.load(weights_ptr + i, mask=i < count, other=0.0)

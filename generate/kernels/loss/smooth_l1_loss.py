@@ -1,6 +1,6 @@
 """aten::smooth_l1_loss(Tensor self, Tensor target, int reduction=1, float beta=1.) -> Tensor
 
-d^2 / (2 beta) where d = |x - target| < beta, else d - beta / 2.
+With d = |x - target|, the loss is d^2 / (2 * beta) if d < beta, else d - beta / 2.
 """
 
 import triton

@@ -1,6 +1,6 @@
 """aten::soft_margin_loss(Tensor self, Tensor target, int reduction=1) -> Tensor
 
-log(1 + e^(-target x)).
+Computes log(1 + e^(-target * x)).
 """
 
 import triton

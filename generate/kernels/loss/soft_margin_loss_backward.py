@@ -1,6 +1,7 @@
 """aten::soft_margin_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction) -> Tensor
 
--target e / (1 + e) with e = e^(-target x).
+Computes -target * e / (1 + e) with e = e^(-target * x), multiplied by grad. For the mean (1), it is divided
+by the element count.
 """
 
 import triton

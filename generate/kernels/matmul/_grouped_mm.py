@@ -1,8 +1,9 @@
 """aten::_grouped_mm(Tensor self, Tensor mat2, Tensor? offs=None, Tensor? bias=None, ScalarType? out_dtype=None) ->
     Tensor
 
-Groups end where `offs` says, which has to rise: of rows of the first, of columns of the second, or of what both are
-summed over. What is in no group is not written, as in ATen; of two matrices the longer one's rest is in no group.
+`offs` holds the end of each group and has to ascend. Groups split the rows if only self is 2-D, the columns
+if only mat2 is 2-D, and the inner dimension if both are. Elements outside all groups are not written, as in
+ATen. If both are 2-D with different inner sizes, the excess in the longer one belongs to no group.
 """
 
 import torch
@@ -14,7 +15,7 @@ DTYPES = ("bfloat16", "float16", "float32")
 
 
 def expect_matrix(x):
-    """Raises RuntimeError where rows or columns do not begin at multiples of 16 bytes, as ATen."""
+    """Raise RuntimeError, as ATen does, unless rows or columns start at multiples of 16 bytes."""
     rows, columns = x.stride()[-2:]
     if rows == 1 and columns >= max(1, x.shape[-2]):
         step = columns
@@ -27,7 +28,7 @@ def expect_matrix(x):
 
 
 def expect_operands(a, b, offs):
-    """Raises RuntimeError as ATen."""
+    """Raise RuntimeError in the same cases as ATen."""
     fits = a.dim() == b.dim() == 2 or a.shape[-1] == b.shape[-2]
     if a.dim() not in (2, 3) or b.dim() not in (2, 3) or a.dtype != b.dtype or not fits:
         raise RuntimeError(f"matrices {tuple(a.shape)} of {a.dtype} and {tuple(b.shape)} of {b.dtype}")

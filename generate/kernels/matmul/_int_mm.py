@@ -1,6 +1,6 @@
 """aten::_int_mm(Tensor self, Tensor mat2) -> Tensor
 
-Matrices of int8; sums in int32.
+Multiplies int8 matrices with int32 sums.
 """
 
 import torch

@@ -1,13 +1,17 @@
 """aten::_trilinear(Tensor i1, Tensor i2, Tensor i3, int[] expand1, int[] expand2, int[] expand3, int[] sumdim,
     int unroll_dim=1) -> Tensor
 
-Sums of products of three tensors: each has one element along the dimensions by which it is expanded, the product is
-summed over `sumdim`; what i3 does not depend on is summed, but for `unroll_dim`, before i3 is multiplied by it, which
-shows where elements are infinite. So there are products of matrices i1 and i2, one for each term of the other sums, and
-each is multiplied by i3. Where nothing is summed before, it is one product of matrices, of which the elements of the
-left one are products of two tensors' elements. Of the three the right one is then that which leaves the fewest
-dimensions to step through matrix by matrix. Rows are the dimensions that the right operand has not, columns those that
-it alone has.
+Multiplies three tensors and sums the product over `sumdim`. A tensor has one element along its `expand`
+dimensions and is broadcast there. Summed dimensions that i3 lacks, except unroll_dim, are summed before the
+multiplication by i3. This order affects the result if elements are infinite.
+
+So the kernel computes matrix products of i1 and i2, one per term in the remaining sums, and multiplies each
+by i3. If no dimension is summed first, it computes a single matrix product: the left operand's elements are
+products of two tensors' elements. The right operand is then the tensor that leaves the fewest dimensions to
+step through matrix by matrix.
+
+Rows are the dimensions that the right operand lacks. Columns are the dimensions that only the right operand
+has.
 """
 
 import math
@@ -42,11 +46,17 @@ def trilinear_kernel(
     TILE: tl.constexpr,
     PLAIN: tl.constexpr,
 ):
-    """A tile of one matrix, of part program_id(1) of the sums.
+    """Compute a tile of one matrix, for part program_id(1) of the sums.
 
-    AFTER: the third operand is multiplied by products of matrices, else the left one is by the third. sizes: rows,
-    columns, terms of inner and outer sums, of a part, elements of the result; batches, down, across, inner, outer:
-    (shape, strides of each tensor).
+    Tensors:
+        left_ptr, right_ptr, third_ptr: The operands, read.
+        out_ptr: [parts, elements in the result], written.
+        sizes: (rows, columns, terms in the inner sum, terms in the outer sum, outer terms per part, result
+            elements).
+        batches, down, across, inner, outer: (shape, strides of each tensor) for the batch, rows, columns and
+            sums.
+        AFTER: Multiply matrix products by the third operand. Otherwise multiply the left operand by the third
+            one first.
     """
     M, N, K, terms, part, count = integer_values(sizes, PLAIN)
     ROWS: tl.constexpr = TILE[0]
@@ -94,7 +104,7 @@ def trilinear_kernel(
 
 
 def dims_of(dims, rank):
-    """The dimensions of a list, counted from 0."""
+    """Return dimensions as sorted non-negative numbers; raise if one is out of range or occurs twice."""
     if any([not -rank <= d < rank for d in dims]):
         raise IndexError(f"dimensions {dims} of {rank}")
     found = [d % rank for d in dims]
@@ -104,8 +114,10 @@ def dims_of(dims, rank):
 
 
 def operands_of(tensors, expands, sums, unroll_dim):
-    """Views of the tensors in the shape of their product, None if there is nothing to sum; the shape with 1 where it is
-    summed."""
+    """Return the tensors as views in their product's shape, and the result shape with size 1 for summed dimensions.
+
+    The views are None if there is nothing to sum.
+    """
     rank = tensors[0].dim() + len(expands[0])
     if any([t.dim() + len(e) != rank for t, e in zip(tensors, expands, strict=True)]) or not 0 <= unroll_dim < rank:
         raise RuntimeError(f"three tensors of {[t.dim() for t in tensors]} dimensions, {expands}, {unroll_dim}")
@@ -114,8 +126,8 @@ def operands_of(tensors, expands, sums, unroll_dim):
         for d in dims:
             t = t.unsqueeze(d)
         views.append(t)
-    own = [[t.shape[d] for t, dims in zip(views, expands, strict=True) if d not in dims] for d in range(rank)]
-    sizes = [[0, *found][-1] for found in own]
+    sizes_of_dims = [[t.shape[d] for t, dims in zip(views, expands, strict=True) if d not in dims] for d in range(rank)]
+    sizes = [[0, *found][-1] for found in sizes_of_dims]
     out_shape = [1 if d in sums else sizes[d] for d in range(rank)]
     if 0 in [sizes[unroll_dim], *out_shape, *[t.numel() for t in views]]:
         return None, out_shape
@@ -128,16 +140,18 @@ def operands_of(tensors, expands, sums, unroll_dim):
 
 
 def layout_of(left, right, others, kept):
-    """The kept dimensions, by which tensors are stepped through by batch, rows and columns. others: that are multiplied
-    by the left one."""
-    has = [d for d in kept if right.stride(d) or right.shape[d] == 1]
-    lone = [d for d in kept if not any([t.stride(d) for t in (left, *others)])]
-    batch = [d for d in kept if d in has and d not in lone]
-    return batch, [d for d in kept if d not in has], [d for d in has if d in lone]
+    """Return the kept dimensions in three lists: batch, rows and columns.
+
+    `others` are the tensors that are multiplied by the left one.
+    """
+    right_dims = [d for d in kept if right.stride(d) or right.shape[d] == 1]
+    right_only = [d for d in kept if not any([t.stride(d) for t in (left, *others)])]
+    batch = [d for d in kept if d in right_dims and d not in right_only]
+    return batch, [d for d in kept if d not in right_dims], [d for d in right_dims if d in right_only]
 
 
 def order_of(views, kept):
-    """Left, right and third operand, where the third is multiplied by the left one, and the layout."""
+    """Return the (left, right, third) operands and their layout; the third is multiplied by the left one."""
     full, choices = views[0].shape, []
     for k, right in enumerate(views):
         left, third = [t for j, t in enumerate(views) if j != k]
@@ -149,7 +163,7 @@ def order_of(views, kept):
 
 
 def multiplied(views, sums, before, out):
-    """`out` with the sums of products of the views. before: the dimensions that are summed first."""
+    """Store the sums of products of the views in `out`; `before` lists the dimensions that are summed first."""
     full, kept = views[0].shape, [d for d in range(out.dim()) if d not in sums]
     operands, layout = (views, layout_of(*views[:2], [], kept)) if before else order_of(views, kept)
     dims = [*layout, before, [d for d in sums if d not in before]]
@@ -163,10 +177,10 @@ def multiplied(views, sums, before, out):
     parts = triton.cdiv(terms, part)
     PLAIN = max(batch * M * N, K * terms) < 4096
     opmath = torch.float32 if out.dtype in (torch.float16, torch.bfloat16) else out.dtype
-    found = out if parts == 1 else torch.empty((parts, *out.shape), dtype=opmath, device=out.device)
+    sums_out = out if parts == 1 else torch.empty((parts, *out.shape), dtype=opmath, device=out.device)
     trilinear_kernel[(tiles, parts)](
         *operands,
-        found,
+        sums_out,
         integers((M, N, K, terms, part, out.numel()), PLAIN),
         *[walk([*operands, out], several, PLAIN) for several in dims],
         ACC=compute_types(out.dtype)[1],
@@ -176,7 +190,7 @@ def multiplied(views, sums, before, out):
         num_warps=tile[3],
     )
     if parts > 1:
-        fill(out, reduce("sum", [found], [0], dtype=out.dtype, common=opmath))
+        fill(out, reduce("sum", [sums_out], [0], dtype=out.dtype, common=opmath))
 
 
 def wrapper(i1, i2, i3, expand1, expand2, expand3, sumdim, unroll_dim=1):

@@ -1,6 +1,6 @@
 """aten::_weight_int8pack_mm(Tensor self, Tensor mat2, Tensor scales) -> Tensor
 
-self @ mat2.t() * scales: mat2 is a weight of int8, [N, K], of which each row has a scale.
+Computes self @ mat2.t() * scales. mat2 is an int8 weight [N, K] with one scale per row.
 """
 
 import torch

@@ -1,7 +1,7 @@
 """aten::addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor
 
-One sum over the batch and K, which is cut into parts where the output has few tiles. self is broadcast through strides
-of 0, and not read where beta is 0; the matrices are not read where alpha is 0.
+The batch and K form a single sum, which is split into parts if the output has few tiles. self is broadcast
+through stride 0. It is not read if beta is 0. The matrices are not read if alpha is 0.
 """
 
 import torch
@@ -37,7 +37,19 @@ def sum_of_products_kernel(
     ACC: tl.constexpr,
     PLAIN: tl.constexpr,
 ):
-    """Tile program_id(0) of the sum over steps of part program_id(1); a step is BLOCK_K columns of a matrix."""
+    """Compute tile program_id(0) of the sum over the steps in part program_id(1).
+
+    A step is BLOCK_K columns in one of the matrices.
+
+    Tensors:
+        a_ptr: [B, M, K], read.
+        b_ptr: [B, K, N], read.
+        bias_ptr: [M, N], read, or None.
+        out_ptr: [parts, M, N], contiguous, written.
+        sizes: (M, N, K, steps, steps per part).
+        strides: Strides for a, b and bias.
+        numbers: (beta, alpha), encoded by `number_argument`.
+    """
     M, N, K, steps, part = integer_values(sizes, PLAIN)
     a_stride, b_stride = stride_values(strides[0], PLAIN), stride_values(strides[1], PLAIN)
     across = tl.cdiv(N, TILE[1])
@@ -60,8 +72,8 @@ def sum_of_products_kernel(
         acc = tile_product(a, b, acc)
     mask = (rows < M) & (cols < N)
     acc = plus_bias(acc, bias_ptr, rows, cols, stride_values(strides[2], PLAIN), mask, numbers)
-    place = tl.program_id(1).to(tl.int64) * M * N + rows * N + cols
-    tl.store(out_ptr + place, acc.to(out_ptr.dtype.element_ty), mask=mask)
+    offset = tl.program_id(1).to(tl.int64) * M * N + rows * N + cols
+    tl.store(out_ptr + offset, acc.to(out_ptr.dtype.element_ty), mask=mask)
 
 
 def launch_sum_of_products(a, b, bias, out, numbers, tile, steps, parts, part):
@@ -101,7 +113,7 @@ def wrapper(self, batch1, batch2, *, beta=1, alpha=1):
     tile = *tile[:2], min(tile[2], max(triton.next_power_of_2(max(K, 1)), 16)), tile[3]
     steps = B * triton.cdiv(K, tile[2])
     tiles = triton.cdiv(M, tile[0]) * triton.cdiv(N, tile[1])
-    numbers = beta, alpha if steps else 0  # times the sum of no products, and not NaN where alpha is infinite
+    numbers = beta, alpha if steps else 0  # an empty sum stays 0, even if alpha is infinite
     if tiles == 0:
         return out
     part = max(triton.cdiv(steps, max(264 // tiles, 1)), 8) if tensor_cores else max(steps, 1)
@@ -112,8 +124,8 @@ def wrapper(self, batch1, batch2, *, beta=1, alpha=1):
     sums = torch.empty((parts, M, N), dtype=torch.float32, device=self.device)
     launch_sum_of_products(batch1, batch2, None, sums, (0, 1), tile, steps, parts, part)
     CHUNK = min(triton.next_power_of_2(parts), 64)
-    more = matmul_strides(bias, False), tuple([number_argument(v, self.dtype) for v in numbers])
+    arguments = matmul_strides(bias, False), tuple([number_argument(v, self.dtype) for v in numbers])
     add_parts_kernel[(triton.cdiv(M * N, 2048 // CHUNK),)](
-        sums, bias, out, NO_ENDING[1:], M * N, N, parts, *more, BLOCK=2048 // CHUNK, CHUNK=CHUNK, EPILOGUE=None
+        sums, bias, out, NO_ENDING[1:], M * N, N, parts, *arguments, BLOCK=2048 // CHUNK, CHUNK=CHUNK, EPILOGUE=None
     )
     return out

@@ -1,6 +1,6 @@
 """aten::addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor
 
-self is broadcast through strides of 0, and not read where beta is 0; the matrices are not read where alpha is 0.
+self is broadcast through stride 0. It is not read if beta is 0. The matrices are not read if alpha is 0.
 """
 
 import torch

@@ -1,6 +1,6 @@
 """aten::addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor
 
-self is broadcast, and not read where beta is 0; the matrix and the vector are not read where alpha is 0.
+self is broadcast. It is not read if beta is 0. The matrix and the vector are not read if alpha is 0.
 """
 
 import torch

@@ -1,6 +1,6 @@
 """aten::addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor
 
-self is broadcast, and does not count where beta is 0.
+self is broadcast. It is ignored if beta is 0.
 """
 
 import torch

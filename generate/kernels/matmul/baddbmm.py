@@ -1,6 +1,6 @@
 """aten::baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor
 
-self is broadcast through strides of 0, and not read where beta is 0; the matrices are not read where alpha is 0.
+self is broadcast through stride 0. It is not read if beta is 0. The matrices are not read if alpha is 0.
 """
 
 import torch
@@ -27,7 +27,7 @@ def wrapper(self, batch1, batch2, *, beta=1, alpha=1):
     tile = (16, 16, 16, 4)
     if half or batch1.dtype == torch.float32:
         tile = matmul_tile(B, M, N, K, half, (128, 128) if half else (64, 64))
-    numbers = beta, alpha if K else 0  # times the sum of no products, and not NaN where alpha is infinite
+    numbers = beta, alpha if K else 0  # an empty sum stays 0, even if alpha is infinite
     if out.numel():
         launch_matmul(batch1, batch2, bias, out, numbers, tile)
     return out

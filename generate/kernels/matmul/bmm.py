@@ -1,6 +1,7 @@
 """aten::bmm(Tensor self, Tensor mat2) -> Tensor
 
-Matrices of up to 32 by 32 are one program of one warp each, which reads its operands at once.
+If M, N and K are at most 32 (fp16, bf16 and fp32), one program instance with a single warp computes each
+matrix, and loads its operands at once.
 """
 
 import torch
@@ -17,7 +18,14 @@ DTYPES = ("bfloat16", "complex64", "float16", "float32", "float64", "int32", "in
 
 @triton.jit
 def one_warp_kernel(a_ptr, b_ptr, out_ptr, sizes, a_stride, b_stride, TILE: tl.constexpr, PLAIN: tl.constexpr):
-    """One matrix of the batch, which TILE covers."""
+    """Compute one matrix in the batch; TILE covers it whole.
+
+    Tensors:
+        a_ptr: [B, M, K], read; `a_stride` holds the strides.
+        b_ptr: [B, K, N], read; `b_stride` holds the strides.
+        out_ptr: [B, M, N], contiguous, written.
+        sizes: (M, N, K).
+    """
     BLOCK_M: tl.constexpr = TILE[0]
     BLOCK_N: tl.constexpr = TILE[1]
     M, N, K = integer_values(sizes, PLAIN)

@@ -1,6 +1,6 @@
 """aten::mm(Tensor self, Tensor mat2) -> Tensor
 
-One program a tile; transposed views are read where they lie.
+One program instance computes each tile. Transposed views are read in place, without a copy.
 """
 
 import torch

@@ -1,7 +1,7 @@
 """aten::_batch_norm_with_update(Tensor input, Tensor? weight, Tensor? bias, Tensor(a!) running_mean, Tensor(b!)
     running_var, float momentum, float eps) -> (Tensor, Tensor, Tensor, Tensor)
 
-Nothing is reserved for the backward pass.
+The reserve for the backward pass is empty.
 """
 
 import torch
@@ -12,5 +12,5 @@ DTYPES = ("bfloat16", "float16", "float32", "float64")
 
 
 def wrapper(input, weight, bias, running_mean, running_var, momentum, eps):
-    found = batch_norm(input, weight, bias, running_mean, running_var, True, momentum, eps)
-    return *found, torch.empty(0, dtype=torch.uint8, device=input.device)
+    results = batch_norm(input, weight, bias, running_mean, running_var, True, momentum, eps)
+    return *results, torch.empty(0, dtype=torch.uint8, device=input.device)

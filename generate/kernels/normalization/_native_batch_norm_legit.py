@@ -3,7 +3,8 @@
 aten::native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool
     training, float momentum, float eps) -> (Tensor, Tensor, Tensor)
 
-Statistics of each channel, combined as mean and squared distances from it; running ones are moved in their place.
+Each channel's statistics are combined as a mean and squared deviations from it. Running statistics are
+updated in place.
 """
 
 from blocks.normalization import batch_norm

@@ -1,7 +1,7 @@
 """aten::_native_batch_norm_legit.no_stats(Tensor input, Tensor? weight, Tensor? bias, bool training, float momentum,
     float eps) -> (Tensor, Tensor, Tensor)
 
-Statistics of each channel of the batch, of which none are kept.
+Normalizes with the batch's own statistics per channel. There are no running statistics.
 """
 
 from blocks.normalization import batch_norm

@@ -1,7 +1,7 @@
 """aten::_native_batch_norm_legit_no_training(Tensor input, Tensor? weight, Tensor? bias, Tensor running_mean, Tensor
     running_var, float momentum, float eps) -> (Tensor, Tensor, Tensor)
 
-By running statistics.
+Normalizes with the running statistics.
 """
 
 from blocks.normalization import batch_norm

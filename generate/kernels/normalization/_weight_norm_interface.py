@@ -1,6 +1,6 @@
 """aten::_weight_norm_interface(Tensor v, Tensor g, int dim=0) -> (Tensor, Tensor)
 
-v times g by its norm, and the norms in fp32, or fp64 for float64.
+Returns v * g / norm, and the norms in fp32 (fp64 for fp64).
 """
 
 import torch

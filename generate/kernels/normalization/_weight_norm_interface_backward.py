@@ -1,7 +1,7 @@
 """aten::_weight_norm_interface_backward(Tensor grad_w, Tensor saved_v, Tensor saved_g, Tensor saved_norms, int dim)
     -> (Tensor, Tensor)
 
-With s the sum of grad_w * v / norm: g / norm * (grad_w - v / norm * s), and s.
+With s = sum(grad_w * v / norm), the gradients are g / norm * (grad_w - v / norm * s) for v, and s for g.
 """
 
 import torch

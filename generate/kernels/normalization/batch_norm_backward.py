@@ -2,7 +2,8 @@
     Tensor? save_mean, Tensor? save_var, bool update, float eps, bool[3] output_mask, Tensor reserve) -> (Tensor,
     Tensor, Tensor)
 
-As aten::native_batch_norm_backward; save_var is the inverse deviation, and of what was reserved nothing is read.
+Computes the same as aten::native_batch_norm_backward. save_var is the inverse standard deviation, and
+`reserve` is not read.
 """
 
 from blocks.normalization import batch_norm_gradients

@@ -1,7 +1,7 @@
 """aten::miopen_batch_norm(Tensor input, Tensor weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool
     training, float exponential_average_factor, float epsilon) -> (Tensor, Tensor, Tensor)
 
-As aten::native_batch_norm.
+Computes the same as aten::native_batch_norm.
 """
 
 from blocks.normalization import batch_norm

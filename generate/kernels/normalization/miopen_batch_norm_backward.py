@@ -1,7 +1,7 @@
 """aten::miopen_batch_norm_backward(Tensor input, Tensor grad_output, Tensor weight, Tensor? running_mean, Tensor?
     running_var, Tensor? save_mean, Tensor? save_var, float epsilon) -> (Tensor, Tensor, Tensor)
 
-As aten::native_batch_norm_backward in training; save_var is the inverse deviation.
+Computes the same as aten::native_batch_norm_backward in training. save_var is the inverse standard deviation.
 """
 
 from blocks.normalization import batch_norm_gradients

@@ -2,8 +2,11 @@
     running_var, Tensor? save_mean, Tensor? save_invstd, bool train, float eps, bool[3] output_mask) -> (Tensor,
     Tensor, Tensor)
 
-With xhat = (x - mean) * rstd: grad_weight = sum of grad * xhat, grad_bias = sum of grad, and grad_input = weight * rstd
-* (grad - mean(grad) - xhat * mean(grad * xhat)), or weight * rstd * grad by running statistics.
+With xhat = (x - mean) * rstd:
+
+- grad_weight = sum(grad * xhat), and grad_bias = sum(grad).
+- In training, grad_input = weight * rstd * (grad - mean(grad) - xhat * mean(grad * xhat)).
+- With running statistics, grad_input = weight * rstd * grad.
 """
 
 from blocks.normalization import batch_norm_gradients

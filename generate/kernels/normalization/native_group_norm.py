@@ -1,7 +1,7 @@
 """aten::native_group_norm(Tensor input, Tensor? weight, Tensor? bias, SymInt N, SymInt C, SymInt HxW, int group,
     float eps) -> (Tensor, Tensor, Tensor)
 
-Statistics of each group of channels of each sample.
+Statistics are computed per channel group and sample.
 """
 
 from blocks.normalization import group_norm

@@ -1,8 +1,10 @@
 """aten::native_layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight, Tensor? bias, float eps) ->
     (Tensor, Tensor, Tensor)
 
-A program normalizes BLOCK_M rows, each held whole: the mean first, then the variance about it (two passes over
-registers, no cancellation). The statistics are fp32 inside and have the weight's dtype, as ATen's have on the CPU.
+A program instance holds BLOCK_M whole rows in registers. It computes the mean first and then the variance
+about it, in two passes over registers without cancellation. Statistics are computed in fp32. They are
+returned in the weight's dtype, as in ATen on the CPU, but in fp32 for fp16 and bf16 weights, as in ATen on
+GPUs.
 """
 
 import math
@@ -34,6 +36,14 @@ def layer_norm_kernel(
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
 ):
+    """Normalize BLOCK_M rows; BLOCK_N covers a whole row.
+
+    Tensors:
+        x_ptr: [m, n], read; row offsets from `across`, column offsets from `along`.
+        weight_ptr, bias_ptr: [n], read, or None; offsets from `along`.
+        out_ptr: [m, n], contiguous, written.
+        mean_ptr, rstd_ptr: [m], written.
+    """
     m, n = integer_value(m, PLAIN), integer_value(n, PLAIN)
     rows = tl.program_id(0).to(tl.int64) * BLOCK_M + tl.arange(0, BLOCK_M)
     cols = tl.arange(0, BLOCK_N).to(tl.int64)
@@ -41,12 +51,12 @@ def layer_norm_kernel(
     x_ptr += strided(rows, across[0], across[1][0], False, PLAIN)[:, None]
     x = tl.load(x_ptr + strided(cols, along[0], along[1][0], False, PLAIN)[None, :], mask=mask, other=0).to(tl.float32)
     weight = tl.full([BLOCK_N], 1, tl.float32)
-    if weight_ptr is not None:  # on their way while the sums are made
+    if weight_ptr is not None:  # loaded early, so that the load overlaps with the sums
         weight = tl.load(weight_ptr + strided(cols, along[0], along[1][1], False, PLAIN), mask=cols < n)
     bias = tl.full([BLOCK_N], -0.0, tl.float32)
     if bias_ptr is not None:
         bias = tl.load(bias_ptr + strided(cols, along[0], along[1][2], False, PLAIN), mask=cols < n)
-    mean = tl.where(n > 0, tl.sum(x, 1) / n, 0)  # of nothing it is 0, as in ATen, and rstd NaN
+    mean = tl.where(n > 0, tl.sum(x, 1) / n, 0)  # for n == 0, the mean is 0 and rstd is NaN, as in ATen
     centered = tl.where(mask, x - mean[:, None], 0)
     rstd = 1 / tl.sqrt_rn(tl.sum(centered * centered, 1) / n + eps)
     out = centered * rstd[:, None] * weight.to(tl.float32)[None, :] + bias.to(tl.float32)[None, :]
@@ -62,7 +72,7 @@ def wrapper(input, normalized_shape, weight, bias, eps):
     parameter = bias if weight is None else weight
     dtype = input.dtype if parameter is None else parameter.dtype
     if dtype in (torch.bfloat16, torch.float16):
-        dtype = torch.float32  # as ATen keeps the statistics on GPUs
+        dtype = torch.float32  # the dtype that ATen uses for statistics on GPUs
     out = torch.empty(input.shape, dtype=input.dtype, device=input.device)
     shape = (*input.shape[:lead], *[1] * len(normalized_shape))
     mean, rstd = [torch.empty(shape, dtype=dtype, device=input.device) for _ in range(2)]
