@@ -302,9 +302,8 @@ def multiply(grad_output, indices, out, padding_idx):
     part = triton.cdiv(triton.cdiv(m, parts), 64) * 64
     parts = triton.cdiv(m, part)
     sums = torch.empty((parts, words, n), dtype=torch.float32, device=out.device) if parts > 1 else out
-    warps = (
-        8 if WORDS * BLOCK_N >= 8192 and grad_output.element_size() == 2 else 4
-    )  # for fp32, 8 warps ran at 0.77 times the speed
+    # For fp32, 8 warps ran at 0.77 times the speed.
+    warps = 8 if WORDS * BLOCK_N >= 8192 and grad_output.element_size() == 2 else 4
     products_kernel[(across, parts, down)](
         grad_output,
         indices,

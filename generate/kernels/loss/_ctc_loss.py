@@ -94,10 +94,7 @@ def alpha_kernel(
             ways_blank = log_sum_two(log_blank, moves) + p_blank[i]
             ways = tl.where(has_label & is_reachable, ways, minus_inf)
             ways_blank = tl.where(has_blank & is_reachable, ways_blank, minus_inf)
-            now, now_blank = (
-                tl.where(i < left, ways, minus_inf),
-                tl.where(i < left, ways_blank, minus_inf),
-            )
+            now, now_blank = tl.where(i < left, ways, minus_inf), tl.where(i < left, ways_blank, minus_inf)
             tl.store(alpha_ptr, now_blank, mask=(2 * k < width) & (i < rest))
             tl.store(alpha_ptr + 1, now, mask=(2 * k + 1 < width) & (i < rest))
             log_label, log_blank = tl.where(i < left, ways, log_label), tl.where(i < left, ways_blank, log_blank)

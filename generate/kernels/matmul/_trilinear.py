@@ -107,10 +107,10 @@ def dims_of(dims, rank):
     """Return dimensions as sorted non-negative numbers; raise if one is out of range or occurs twice."""
     if any([not -rank <= d < rank for d in dims]):
         raise IndexError(f"dimensions {dims} of {rank}")
-    found = [d % rank for d in dims]
-    if len(set(found)) != len(found):
+    sorted_dims = [d % rank for d in dims]
+    if len(set(sorted_dims)) != len(sorted_dims):
         raise RuntimeError(f"dimensions {dims} of {rank}, one of them twice")
-    return sorted(found)
+    return sorted(sorted_dims)
 
 
 def operands_of(tensors, expands, sums, unroll_dim):

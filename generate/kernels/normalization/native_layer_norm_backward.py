@@ -1,10 +1,13 @@
 """aten::native_layer_norm_backward(Tensor grad_out, Tensor input, SymInt[] normalized_shape, Tensor mean, Tensor rstd,
     Tensor? weight, Tensor? bias, bool[3] output_mask) -> (Tensor, Tensor, Tensor)
 
-With xhat = (x - mean) * rstd and g = grad * weight: grad_input = rstd * (g - mean(g) - xhat * mean(g * xhat)),
-grad_weight = sum of grad * xhat and grad_bias = sum of grad over rows. A program takes every PARTS-th tile of rows: it
-reads grad and x once, writes their grad_input and adds up its own part of the other two in fp32. A second kernel adds
-the parts in their order.
+With xhat = (x - mean) * rstd and g = grad * weight:
+
+- grad_input = rstd * (g - mean(g) - xhat * mean(g * xhat)).
+- grad_weight is the sum of grad * xhat over rows, and grad_bias the sum of grad.
+
+A program instance takes every PARTS-th tile of rows. It reads grad and x once, writes grad_input, and adds up
+its own part of the other two in fp32. A second kernel adds up the parts in a fixed order.
 """
 
 import math
@@ -21,7 +24,7 @@ DTYPES = ("bfloat16", "float16", "float32")
 
 @triton.jit
 def load_tile(x_ptr, row_offset, col_offset, mask):
-    """x at rows and columns of these offsets in fp32, 0 outside."""
+    """Load x at these row and column offsets as fp32, with 0 outside the mask."""
     return tl.load(x_ptr + row_offset[:, None] + col_offset[None, :], mask=mask, other=0.0).to(tl.float32)
 
 
@@ -44,7 +47,16 @@ def layer_norm_backward_kernel(
     BLOCK_N: tl.constexpr,
     STAGES: tl.constexpr,
 ):
-    """grad_input, and row program_id(0) of the parts [programs, n] of grad_weight and grad_bias."""
+    """Compute grad_input, and row program_id(0) of the partial sums for grad_weight and grad_bias.
+
+    Tensors:
+        grad_ptr, x_ptr: [m, n], read; row offsets from `across`, column offsets from `along`.
+        mean_ptr, rstd_ptr: [m], read.
+        weight_ptr: [n], read, or None.
+        out_ptr: [m, n], contiguous, written, or None.
+        grad_weight_ptr, grad_bias_ptr: [programs, n], written, or None.
+        STAGES: Software pipeline stages for the loop over tiles.
+    """
     m, n = integer_value(m, PLAIN), integer_value(n, PLAIN)
     part = tl.program_id(0).to(tl.int64)
     cols = tl.arange(0, BLOCK_N).to(tl.int64)
@@ -73,7 +85,7 @@ def layer_norm_backward_kernel(
             grad_bias += g
         if out_ptr is not None:
             if weight_ptr is not None:
-                g = tl.where(mask, g * weight[None, :], 0)  # rounded once: no part of it goes into an fma
+                g = tl.where(mask, g * weight[None, :], 0)  # tl.where rounds the product: it cannot fuse into an fma
             mean_g = tl.sum(g, 1) / n
             mean_gx = tl.sum(g * xhat, 1) / n
             out = rstd[:, None] * (g - mean_g[:, None] - xhat * mean_gx[:, None])
@@ -88,7 +100,12 @@ def layer_norm_backward_kernel(
 
 @triton.jit
 def columns_kernel(parts, outs, count, n, PLAIN: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
-    """Columns program_id(0) * BLOCK_N and on of the sum of the rows of each of parts [count, n]."""
+    """Sum each tensor in `parts`, [count, n], over its rows, for BLOCK_N columns.
+
+    Tensors:
+        parts: Tuple of [count, n] fp32, read.
+        outs: Tuple of [n], written.
+    """
     count, n = integer_value(count, PLAIN), integer_value(n, PLAIN)
     cols = tl.program_id(0).to(tl.int64) * BLOCK_N + tl.arange(0, BLOCK_N)
     for k in tl.static_range(len(outs)):
@@ -101,7 +118,7 @@ def columns_kernel(parts, outs, count, n, PLAIN: tl.constexpr, BLOCK_M: tl.const
 
 
 def fit(weight, bias, cols):
-    """Whether there is one of these for each column, if there is one."""
+    """Return True if weight and bias have one element per column or are None."""
     return all(t is None or t.shape == cols for t in (weight, bias))
 
 
@@ -125,7 +142,7 @@ def wrapper(grad_out, input, normalized_shape, mean, rstd, weight, bias, output_
         grad_bias = torch.empty(cols, dtype=bias.dtype, device=device)
     BLOCK_M, BLOCK_N = whole_rows(m, n)
     PLAIN = input.numel() < 65536
-    parts = max(min(triton.cdiv(m, BLOCK_M), 1024), 1)  # enough programs for any GPU, few enough to add up quickly
+    parts = max(min(triton.cdiv(m, BLOCK_M), 1024), 1)  # enough to fill any GPU, few enough to add up quickly
     sums = both = [grad_weight, grad_bias]
     if parts > 1:
         sums = [g if g is None else torch.empty((parts, n), dtype=torch.float32, device=device) for g in both]
@@ -149,7 +166,9 @@ def wrapper(grad_out, input, normalized_shape, mean, rstd, weight, bias, output_
     )
     outs = tuple([g for g in both if g is not None])
     if parts > 1 and outs:
-        held = tuple([g for g in sums if g is not None])
+        partial_sums = tuple([g for g in sums if g is not None])
         sizes = integer(parts, PLAIN), integer(n, PLAIN)
-        columns_kernel[(triton.cdiv(n, 16),)](held, outs, *sizes, PLAIN=PLAIN, BLOCK_M=256, BLOCK_N=16, num_warps=8)
+        columns_kernel[(triton.cdiv(n, 16),)](
+            partial_sums, outs, *sizes, PLAIN=PLAIN, BLOCK_M=256, BLOCK_N=16, num_warps=8
+        )
     return grad_input, grad_weight, grad_bias

@@ -5,7 +5,7 @@ aten::_fused_adagrad_.tensor_lr(Tensor(a!)[] self, Tensor(b!)[] grads, Tensor(c!
     *, Tensor lr, float lr_decay, float weight_decay, float eps, bool maximize, Tensor? grad_scale=None, Tensor?
     found_inf=None) -> ()
 
-Duchi et al., Adaptive subgradient methods, 2011.
+The algorithm is Duchi et al., Adaptive subgradient methods, 2011.
 """
 
 import triton
@@ -19,14 +19,14 @@ DTYPES = ("bfloat16", "float16", "float32", "float64")
 
 @triton.jit
 def adagrad(param, grad, total, step, lr, grad_scale, found_inf, sign, lr_decay, weight_decay, eps):
-    own_grad = unscaled(grad, grad_scale)
-    g = own_grad * sign + weight_decay * param
+    true_grad = unscaled(grad, grad_scale)
+    g = true_grad * sign + weight_decay * param
     new_total = total + g * g
     rate = lr / (1 + (steps_taken(step, param.dtype) - 1) * lr_decay)
     new = param - rate * divide(g, root(new_total) + eps)
     return (
         unless_inf(found_inf, new, param),
-        unless_inf(found_inf, own_grad, grad),
+        unless_inf(found_inf, true_grad, grad),
         unless_inf(found_inf, new_total, total),
     )
 

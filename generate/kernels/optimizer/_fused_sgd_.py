@@ -5,7 +5,7 @@ aten::_fused_sgd_.tensor_lr(Tensor(a!)[] self, Tensor(b!)[] grads, Tensor(c!)[] 
     weight_decay, float momentum, Tensor lr, float dampening, bool nesterov, bool maximize, bool is_first_step, Tensor?
     grad_scale=None, Tensor? found_inf=None) -> ()
 
-Without momentum the list of buffers is empty, and in the first step a buffer becomes the gradient.
+Without momentum, the buffer list is empty. In the first step, each buffer becomes the gradient.
 """
 
 import triton
@@ -19,14 +19,17 @@ DTYPES = ("bfloat16", "float16", "float32", "float64")
 
 @triton.jit
 def sgd(param, grad, buffer, lr, grad_scale, found_inf, sign, weight_decay, momentum, rest, first, nesterov):
-    """rest: 1 - dampening. first, nesterov: 1 or 0."""
-    own_grad = unscaled(grad, grad_scale)
-    g = own_grad * sign + weight_decay * param
+    """Return the updated (param, grad, buffer).
+
+    `rest` is 1 - dampening. `first` and `nesterov` are 1 or 0.
+    """
+    true_grad = unscaled(grad, grad_scale)
+    g = true_grad * sign + weight_decay * param
     new = tl.where(first == 1, g, momentum * buffer + rest * g)
     change = tl.where(nesterov == 1, g + momentum * new, new)
     return (
         unless_inf(found_inf, param - lr * change, param),
-        unless_inf(found_inf, own_grad, grad),
+        unless_inf(found_inf, true_grad, grad),
         unless_inf(found_inf, new, buffer),
     )
 
@@ -51,7 +54,7 @@ def wrapper(
     if buffers and momentum == 0:
         raise RuntimeError("buffers without momentum")
     shared = lr, 1 if grad_scale is None else grad_scale, 0 if found_inf is None else found_inf
-    first, faster = is_first_step or not buffers, nesterov and bool(buffers)
-    numbers = -1 if maximize else 1, weight_decay, momentum, 1 - dampening, first, faster
+    first, use_nesterov = is_first_step or not buffers, nesterov and bool(buffers)
+    numbers = -1 if maximize else 1, weight_decay, momentum, 1 - dampening, first, use_nesterov
     outs = self, None if grad_scale is None else grads, buffers
     multi_tensor_apply(sgd, (self, grads, buffers or 0, *shared, *numbers), outs)

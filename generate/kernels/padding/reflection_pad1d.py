@@ -1,6 +1,6 @@
 """aten::reflection_pad1d(Tensor self, SymInt[2] padding) -> Tensor
 
-Behind the edge elements are mirrored at it; gradients are gathered of up to three places.
+Elements beyond an edge mirror the input at that edge.
 """
 
 from blocks.padding import pad

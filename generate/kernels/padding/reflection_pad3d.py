@@ -1,6 +1,6 @@
 """aten::reflection_pad3d(Tensor self, SymInt[6] padding) -> Tensor
 
-Behind the edge elements are mirrored at it; gradients are gathered of up to three places.
+Elements beyond an edge mirror the input at that edge.
 """
 
 from blocks.padding import pad

@@ -1,6 +1,7 @@
 """aten::reflection_pad3d_backward(Tensor grad_output, Tensor self, SymInt[6] padding) -> Tensor
 
-Behind the edge elements are mirrored at it; gradients are gathered of up to three places.
+Elements beyond an edge mirror the input at that edge. The gradient of an element is gathered from up to three
+per dimension positions.
 """
 
 from blocks.padding import pad_backward

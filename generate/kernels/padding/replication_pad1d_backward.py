@@ -1,6 +1,7 @@
 """aten::replication_pad1d_backward(Tensor grad_output, Tensor self, SymInt[2] padding) -> Tensor
 
-Behind the edge stands the element at it; gradients are gathered of all places that it went to.
+Elements beyond an edge repeat the element at that edge. The gradient of an element is gathered from all
+positions that it was copied to.
 """
 
 from blocks.padding import pad_backward

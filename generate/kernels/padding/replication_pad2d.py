@@ -1,6 +1,6 @@
 """aten::replication_pad2d(Tensor self, SymInt[4] padding) -> Tensor
 
-Behind the edge stands the element at it; gradients are gathered of all places that it went to.
+Elements beyond an edge repeat the element at that edge.
 """
 
 from blocks.padding import pad

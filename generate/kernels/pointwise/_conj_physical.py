@@ -1,6 +1,6 @@
 """aten::_conj_physical(Tensor self) -> Tensor
 
-Resolves a view that has the conjugate bit, or not where `self` has it.
+Resolves the conjugate view self.conj(). If self has the conjugate bit, that view has none.
 """
 
 import torch

@@ -1,6 +1,7 @@
 """aten::acos(Tensor self) -> Tensor
 
-Twice the angle whose tangent is sqrt((1 - x) / (1 + x)).
+In fp64, the result is twice the angle whose tangent is sqrt((1 - x) / (1 + x)). In fp32, it comes from
+`folded_arcsine`.
 """
 
 import triton

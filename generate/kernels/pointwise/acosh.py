@@ -1,6 +1,6 @@
 """aten::acosh(Tensor self) -> Tensor
 
-log(x + sqrt(x^2 - 1)) as log1p of what is over 1.
+With t = x - 1, log(x + sqrt(x^2 - 1)) = log1p(t + sqrt(t * (t + 2))), which stays accurate near x = 1.
 """
 
 import triton

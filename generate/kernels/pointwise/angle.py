@@ -1,6 +1,7 @@
 """aten::angle(Tensor self) -> Tensor
 
-0, or pi below 0; of a complex number, that of its parts.
+For a real number, the result is pi if x < 0, NaN if x is NaN, and else 0. For a complex number, it is the
+angle of its parts.
 """
 
 import torch

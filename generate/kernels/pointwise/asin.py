@@ -1,6 +1,7 @@
 """aten::asin(Tensor self) -> Tensor
 
-The angle whose sine is x and cosine sqrt(1 - x^2).
+In fp64, the result is the angle with sine x and cosine sqrt(1 - x^2). In fp32, it comes from
+`folded_arcsine`.
 """
 
 import triton

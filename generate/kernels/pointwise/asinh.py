@@ -1,6 +1,7 @@
 """aten::asinh(Tensor self) -> Tensor
 
-log(|x| + sqrt(x^2 + 1)) as log1p of what is over 1, with the sign of x.
+Computes log(|x| + sqrt(x^2 + 1)) by log1p of the argument minus 1, which stays accurate near 0. The result
+has the sign of x.
 """
 
 import triton

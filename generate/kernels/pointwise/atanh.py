@@ -1,6 +1,6 @@
 """aten::atanh(Tensor self) -> Tensor
 
-log((1 + |x|) / (1 - |x|)) / 2 with the sign of x.
+Computes log((1 + |x|) / (1 - |x|)) / 2 by log1p, with the sign of x.
 """
 
 import triton

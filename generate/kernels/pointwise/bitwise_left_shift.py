@@ -1,6 +1,6 @@
 """aten::bitwise_left_shift.Tensor(Tensor self, Tensor other) -> Tensor
 
-By fewer than no bits or by all, everything is shifted out.
+If the shift count is negative or at least the bit width, the result is 0.
 """
 
 import triton

@@ -1,6 +1,6 @@
 """aten::bitwise_right_shift.Tensor(Tensor self, Tensor other) -> Tensor
 
-By fewer than no bits or by all, the sign remains.
+If the shift count is negative or at least the bit width, only the sign remains.
 """
 
 import triton

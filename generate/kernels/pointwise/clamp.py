@@ -1,6 +1,6 @@
 """aten::clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor
 
-NaN stays NaN, and max wins where min > max.
+NaN stays NaN. If min > max, the result is max.
 """
 
 import triton

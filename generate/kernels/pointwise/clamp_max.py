@@ -1,7 +1,7 @@
 """aten::clamp_max(Tensor self, Scalar max) -> Tensor
 aten::clamp_max.Tensor(Tensor self, Tensor max) -> Tensor
 
-NaN wins.
+If either operand is NaN, the result is NaN.
 """
 
 from blocks.arithmetic import no_more

@@ -1,7 +1,7 @@
 """aten::clamp_min(Tensor self, Scalar min) -> Tensor
 aten::clamp_min.Tensor(Tensor self, Tensor min) -> Tensor
 
-NaN wins.
+If either operand is NaN, the result is NaN.
 """
 
 from blocks.arithmetic import no_less

@@ -1,6 +1,6 @@
 """aten::clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor
 
-NaN of any of them wins, and max wins where min > max.
+If any operand is NaN, the result is NaN. If min > max, the result is max.
 """
 
 import triton

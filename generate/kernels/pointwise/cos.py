@@ -19,7 +19,7 @@ def cos_of(x):
 
 @triton.jit
 def complex_cos(a, b):
-    """cos a cosh b - i sin a sinh b"""
+    """Return cos(a) cosh(b) - i sin(a) sinh(b)."""
     cosh, sinh, rest = hyperbolic_pair(b)
     real = tl.where((a - a != 0) & (tl.abs(b) == float("inf")), float("inf"), tl.cos(a) * cosh * rest)
     return real, tl.where((a == 0) | (b == 0), 0.0, tl.sin(a) * sinh * rest * -1.0)

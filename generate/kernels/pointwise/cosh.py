@@ -1,6 +1,7 @@
 """aten::cosh(Tensor self) -> Tensor
 
-(e^x + e^-x) / 2 from e^(|x|/2), which does not overflow before the result does.
+Computes (e^x + e^-x) / 2. In fp64 it comes from e^(|x|/2), and in fp32 from e^|x| / 4. Neither overflows
+before the result does.
 """
 
 import triton

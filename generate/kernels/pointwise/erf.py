@@ -11,7 +11,7 @@ DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32",
 @triton.jit
 def erf_of(x):
     r = tl.erf(x)
-    if x.dtype.is_fp32():  # tl.erf of denormal numbers is 0 on GPUs
+    if x.dtype.is_fp32():  # on GPUs, tl.erf returns 0 for denormals
         r = tl.where(tl.abs(x) < 1e-4, x * 1.1283791670955126, r)
     return r
 

@@ -1,6 +1,6 @@
 """aten::fmax(Tensor self, Tensor other) -> Tensor
 
-NaN only where both are.
+The result is NaN only if both operands are NaN.
 """
 
 import triton

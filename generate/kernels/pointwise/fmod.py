@@ -1,7 +1,7 @@
 """aten::fmod.Tensor(Tensor self, Tensor other) -> Tensor
 aten::fmod.Scalar(Tensor self, Scalar other) -> Tensor
 
-With the sign of the dividend. An integer divided by 0 gives 0.
+The result has the sign of the dividend. An integer divided by 0 returns 0.
 """
 
 import triton
@@ -16,7 +16,7 @@ DTYPES = ("bfloat16", "float16", "float32", "float64", "int16", "int32", "int64"
 
 @triton.jit
 def fmod(x, y):
-    """At once where all quotients are less than 2^18."""
+    """Return the remainder, in one step if all quotients in the block are less than 2^18."""
     if x.dtype.is_fp64():
         r = exact_remainder(x, y)
     else:

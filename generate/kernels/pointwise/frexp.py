@@ -1,6 +1,6 @@
 """aten::frexp.Tensor(Tensor self) -> (Tensor mantissa, Tensor exponent)
 
-x = fraction 2^exponent, the fraction in [0.5, 1); subnormal numbers are first multiplied by 2^64.
+x = fraction * 2^exponent, with |fraction| in [0.5, 1). Denormals are first multiplied by 2^64.
 """
 
 import torch

@@ -1,6 +1,6 @@
 """aten::gcd(Tensor self, Tensor other) -> Tensor
 
-Euclid's algorithm, until every element of the block is done.
+Runs Euclid's algorithm until every element in the block is done.
 """
 
 import triton

@@ -1,6 +1,7 @@
 """aten::gelu(Tensor self, *, str approximate="none") -> Tensor
 
-x * Phi(x). 'tanh' (arXiv:1606.08415) uses 0.5 * (1 + tanh(u)) = sigmoid(2u) with u = sqrt(2/pi) (x + 0.044715 x^3).
+Computes x * Phi(x). 'tanh' (arXiv:1606.08415) replaces Phi(x) by 0.5 * (1 + tanh(u)) = sigmoid(2u), with u =
+sqrt(2/pi) * (x + 0.044715 * x^3).
 """
 
 import triton

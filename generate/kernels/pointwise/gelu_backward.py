@@ -1,7 +1,7 @@
 """aten::gelu_backward(Tensor grad_output, Tensor self, *, str approximate="none") -> Tensor
 
-grad * (Phi(x) + x * phi(x)). 'tanh' differentiates x * sigmoid(2u) with u = sqrt(2/pi) (x + 0.044715 x^3): s + 2 x s
-(1 - s) u'.
+Computes grad * (Phi(x) + x * phi(x)). 'tanh' differentiates x * s with s = sigmoid(2u) and u = sqrt(2/pi) *
+(x + 0.044715 * x^3). The derivative is s + 2 * x * s * (1 - s) * u'.
 """
 
 import triton

@@ -1,6 +1,6 @@
 """aten::heaviside(Tensor self, Tensor values) -> Tensor
 
-NaN gives 0.
+If self is NaN, the result is 0.
 """
 
 import triton

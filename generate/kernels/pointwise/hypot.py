@@ -1,7 +1,10 @@
 """aten::hypot(Tensor self, Tensor other) -> Tensor
 
-The larger times sqrt(1 + r^2), r the ratio of the smaller to it, or in fp32 the root of the sum of squares of both over
-a power of two near the larger; an infinity wins over NaN.
+- In fp64, the result is large * sqrt(1 + r^2), with r the ratio between the smaller and the larger magnitude.
+- In fp32, both operands are divided by a power of two near the larger magnitude, squared and added. The root
+  is multiplied by that power.
+
+If an operand is infinite, the result is infinity, even if the other one is NaN.
 """
 
 import triton

@@ -1,6 +1,6 @@
 """aten::lcm(Tensor self, Tensor other) -> Tensor
 
-|x / gcd(x, y) * y|, with Euclid's algorithm, until every element of the block is done.
+Computes |x / gcd(x, y) * y|. Euclid's algorithm runs until every element in the block is done.
 """
 
 import triton

@@ -1,7 +1,8 @@
 """aten::lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor
 aten::lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor
 
-self + weight * (end - self), taken from the nearer end (|weight| < 0.5 or not) so that weight = 1 gives end exactly.
+Computes self + weight * (end - self), starting from the nearer end: self if |weight| < 0.5, else end. So
+weight = 1 returns `end` exactly.
 """
 
 import triton

@@ -20,7 +20,10 @@ def log_of(x):
 
 @triton.jit
 def complex_log(a, b):
-    """The logarithm of the modulus, near 1 by that of its square less 1, and the angle."""
+    """Return the logarithm of the modulus, and the angle.
+
+    If the modulus is near 1, its logarithm is log1p(|z|^2 - 1) / 2.
+    """
     large, small = tl.maximum(tl.abs(a), tl.abs(b)), tl.minimum(tl.abs(a), tl.abs(b))
     near = (large > 0.5) & (large < 2)
     ratio = divide(small, tl.where((large > 0) & (large < float("inf")), large, 1.0))

@@ -1,6 +1,6 @@
 """aten::logaddexp(Tensor self, Tensor other) -> Tensor
 
-max(x, y) + log(1 + e^-|x - y|).
+Computes max(x, y) + log(1 + e^-|x - y|).
 """
 
 import triton

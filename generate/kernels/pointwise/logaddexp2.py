@@ -1,6 +1,6 @@
 """aten::logaddexp2(Tensor self, Tensor other) -> Tensor
 
-max(x, y) + log2(1 + 2^-|x - y|).
+Computes max(x, y) + log2(1 + 2^-|x - y|).
 """
 
 import triton

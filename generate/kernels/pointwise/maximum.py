@@ -1,6 +1,6 @@
 """aten::maximum(Tensor self, Tensor other) -> Tensor
 
-NaN wins.
+If either operand is NaN, the result is NaN.
 """
 
 import triton

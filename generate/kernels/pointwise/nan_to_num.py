@@ -1,6 +1,6 @@
 """aten::nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor
 
-By default 0 and the largest and the least finite number of the type.
+By default, NaN becomes 0, and infinities become the dtype's largest and smallest finite numbers.
 """
 
 import torch

@@ -12,7 +12,7 @@ DTYPES = (
 
 @triton.jit
 def neg(x):
-    # Some versions of Triton take -x for 0 - x, which makes 0 of 0.
+    # Some Triton versions compute -x as 0 - x, which returns +0 instead of -0 for x = +0.
     return x * -1.0 if x.dtype.is_floating() else -x
 
 

@@ -1,7 +1,7 @@
 """aten::nextafter(Tensor self, Tensor other) -> Tensor
 
-The bits of the neighbour are one more or less; those of bfloat16 lie in the upper half of what it is computed in, those
-of float16 are looked at in float16.
+The neighbor's bits differ by one. bf16 is computed in fp32, whose upper half holds the bf16 bits, so the step
+is 2^16. fp16 operands are converted back to fp16 first.
 """
 
 import torch
@@ -18,11 +18,13 @@ DTYPES = ("bfloat16", "float16", "float32", "float64")
 @triton.jit
 def nextafter(x, y, step):
     bits = x.to(tl.int64 if x.dtype.is_fp64() else tl.int16 if x.dtype.is_fp16() else tl.int32, bitcast=True)
-    further = (y > x) == (x > 0)
-    moved = tl.where(x == 0, tl.zeros_like(bits) + step, tl.where(further, bits + step, bits - step)).to(bits.dtype)
-    moved = moved.to(x.dtype, bitcast=True)
-    moved = tl.where(x == 0, with_sign(moved, y), moved)
-    return tl.where((x != x) | (y != y), float("nan"), tl.where(x == y, y, moved))
+    away_from_zero = (y > x) == (x > 0)
+    neighbor = tl.where(x == 0, tl.zeros_like(bits) + step, tl.where(away_from_zero, bits + step, bits - step)).to(
+        bits.dtype
+    )
+    neighbor = neighbor.to(x.dtype, bitcast=True)
+    neighbor = tl.where(x == 0, with_sign(neighbor, y), neighbor)
+    return tl.where((x != x) | (y != y), float("nan"), tl.where(x == y, y, neighbor))
 
 
 @triton.jit

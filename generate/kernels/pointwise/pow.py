@@ -2,9 +2,12 @@
 aten::pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor
 aten::pow.Scalar(Scalar self, Tensor exponent) -> Tensor
 
-2^(y log2 |x|) with the signs and limits of IEEE 754's pow: in fp32 for half precision and in fp64 for fp32, since
-log2's rounding grows with the exponent. A few exponents are multiplications or roots. Integers are multiplied by
-repeated squaring, exact modulo their size; negative exponents give 0, but of 1 and -1.
+Computes 2^(y * log2|x|), with the signs and limits of IEEE 754's pow. fp16 and bf16 compute in fp32, and fp32
+computes in fp64, because the rounding error in log2 grows with the exponent. A few exponents use
+multiplications or roots.
+
+Integers use repeated squaring, which is exact modulo 2^bits. For a negative exponent the result is 0, except
+for bases 1 and -1.
 """
 
 import torch
@@ -73,8 +76,8 @@ def wrapper(self, exponent, *, out=None):
         without_overflow(dtype, exponent)
         return elementwise(power_of_integers, self, exponent, common=torch.int64, dtype=dtype, out=out)
     if not isinstance(exponent, torch.Tensor):
-        wholes = {1: identity, 2: square, 3: cube, -1: reciprocal, -2: reciprocal_square}
-        functions = {**wholes, 0.5: root, -0.5: reciprocal_root}
+        integer_powers = {1: identity, 2: square, 3: cube, -1: reciprocal, -2: reciprocal_square}
+        functions = {**integer_powers, 0.5: root, -0.5: reciprocal_root}
         if exponent in functions:
             return elementwise(functions[exponent], self, common=dtype, out=out)
     common = torch.float64 if dtype == torch.float32 else dtype

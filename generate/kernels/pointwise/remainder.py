@@ -2,7 +2,7 @@
 aten::remainder.Scalar(Tensor self, Scalar other) -> Tensor
 aten::remainder.Scalar_Tensor(Scalar self, Tensor other) -> Tensor
 
-With the sign of the divisor. An integer divided by 0 gives 0.
+The result has the sign of the divisor. An integer divided by 0 returns 0.
 """
 
 import triton
@@ -17,13 +17,13 @@ DTYPES = ("bfloat16", "float16", "float32", "float64", "int16", "int32", "int64"
 
 @triton.jit
 def signed_as(size, x):
-    """A number that is not negative in fp32, with the sign of x."""
+    """Return a non-negative fp32 number with the sign of x."""
     return (size.to(tl.int32, bitcast=True) | (x.to(tl.int32, bitcast=True) & -2147483648)).to(tl.float32, bitcast=True)
 
 
 @triton.jit
 def short_remainder(x, y):
-    """In fp32, and the size of the quotient, which has to be less than 2^18."""
+    """Return the fp32 remainder and the quotient's magnitude, which must be less than 2^18."""
     rest, q = short_rest(tl.abs(x), tl.abs(y))
     r = signed_as(rest, x)
     turned = (r.to(tl.int32, bitcast=True) ^ (y.to(tl.int32, bitcast=True) & -2147483648)).to(tl.float32, bitcast=True)
@@ -37,7 +37,7 @@ def with_sign_of_divisor(r, y):
 
 @triton.jit
 def long_remainder(x, y):
-    """In fp32, by long division."""
+    """Return the fp32 remainder by long division."""
     a, b = tl.abs(x) + tl.zeros_like(y), tl.abs(y) + tl.zeros_like(x)
     r = long_rest(tl.where((a < float("inf")) & (b > 0), a, float("nan")), b)
     return with_sign_of_divisor(signed_as(r, x), y)
@@ -45,7 +45,10 @@ def long_remainder(x, y):
 
 @triton.jit
 def remainder(x, y):
-    """Of a NaN and of an infinite x NaN comes out either way."""
+    """Return the remainder, in one step if all quotients in the block are less than 2^18.
+
+    NaN or infinite x returns NaN on either path.
+    """
     if x.dtype.is_fp64():
         r = with_sign_of_divisor(exact_remainder(x, y), y)
     else:

@@ -1,6 +1,6 @@
 """aten::round(Tensor self) -> Tensor
 
-Halves to the even neighbour.
+Halves round to the even neighbor.
 """
 
 import triton
@@ -15,7 +15,10 @@ DTYPES = ("bfloat16", "float16", "float32", "float64", "int16", "int32", "int64"
 
 @triton.jit
 def nearest_whole(x):
-    """In fp32 numbers under 2^23 become whole when 2^23 is added to their size."""
+    """Return the nearest integer.
+
+    In fp32, adding 2^23 to a magnitude below 2^23 rounds it to an integer.
+    """
     if x.dtype.is_fp64():
         r = to_nearest(x)
     else:

@@ -1,6 +1,7 @@
 """aten::round.decimals(Tensor self, *, int decimals) -> Tensor
 
-Halves to the even neighbour of what is multiplied by a power of ten, or divided by one, in the type to compute in.
+The value is multiplied or divided by a power of ten and rounded in the compute dtype. Halves round to the
+even neighbor.
 """
 
 import triton

@@ -1,6 +1,7 @@
 """aten::sgn(Tensor self) -> Tensor
 
-Of a complex number, itself divided by its absolute value, and 0 of 0; of an infinite one the quotients, NaN and 0.
+A complex number is divided by its absolute value, and 0 returns 0. If a part is infinite, the quotients are
+NaN for infinite parts and 0 for finite ones.
 """
 
 import triton

@@ -20,7 +20,7 @@ def sin_of(x):
 
 @triton.jit
 def complex_sin(a, b):
-    """sin a cosh b + i cos a sinh b"""
+    """Return sin(a) cosh(b) + i cos(a) sinh(b)."""
     cosh, sinh, rest = hyperbolic_pair(b)
     imaginary = tl.cos(a) * sinh * rest
     lost = (a - a != 0) & ((b == 0) | (tl.abs(b) == float("inf")))

@@ -1,6 +1,7 @@
 """aten::sinh(Tensor self) -> Tensor
 
-(e^x - e^-x) / 2 = (u + u / (u + 1)) / 2 with u = e^|x| - 1.
+With u = e^|x| - 1, (e^|x| - e^-|x|) / 2 = (u + u / (u + 1)) / 2. fp64 uses this formula for |x| < 20. fp32
+uses a series for |x| < 1, and e^|x| / 4 for larger arguments. The result has the sign of x.
 """
 
 import triton

@@ -2,7 +2,7 @@
 aten::special_xlog1py.other_scalar(Tensor self, Scalar other) -> Tensor
 aten::special_xlog1py.self_scalar(Scalar self, Tensor other) -> Tensor
 
-0 where x is, but NaN where y is.
+Computes x * log1p(y). The result is NaN if y is NaN, and otherwise 0 if x == 0.
 """
 
 import triton

@@ -15,7 +15,10 @@ DTYPES = (
 
 @triton.jit
 def complex_root(a, b):
-    """The one whose real part is not negative, of numbers that are scaled by the larger part."""
+    """Return the complex square root whose real part is not negative.
+
+    Both parts are first divided by the larger magnitude, to avoid overflow.
+    """
     size = tl.maximum(tl.abs(a), tl.abs(b))
     size = tl.where((size > 0) & (size < float("inf")), size, 1.0)
     x, y = divide(tl.abs(a), size), divide(b, size)

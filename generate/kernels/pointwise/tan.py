@@ -11,9 +11,13 @@ DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32",
 
 @triton.jit
 def tan_near(x):
-    """In fp32 for |x| < 50000: a series of what is left of the nearest multiple of pi / 2, which is three numbers long;
-    of its odd multiples the negative inverse, by 1 / |r|, the inverse root of r^2."""
-    shifted = x * 0.6366197723675814 + 12582912.0  # 3 * 2^22: the sum's last bits are the nearest whole number
+    """Return tan(x) in fp32 for |x| < 50000.
+
+    r is the difference between x and the nearest multiple of pi / 2, which is subtracted in three parts. A
+    series in r^2 then computes tan(r). For odd multiples, the result is -1 / tan(r). It is computed with the
+    reciprocal square root of tan(r)^2.
+    """
+    shifted = x * 0.6366197723675814 + 12582912.0  # adding 3 * 2^22 leaves the nearest integer in the last bits
     n = shifted - 12582912.0
     r = tl.fma(n, -1.570796251296997, x)
     r = tl.fma(n, -5.390302858158119e-15, tl.fma(n, -7.549789415861596e-08, r))

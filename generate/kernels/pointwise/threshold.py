@@ -1,6 +1,7 @@
 """aten::threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor
 
-self where it is > threshold or NaN, else value; both numbers are rounded to the tensor's type first.
+Returns self if it is NaN or greater than threshold, else value. Threshold is first rounded to the tensor's
+dtype.
 """
 
 import triton

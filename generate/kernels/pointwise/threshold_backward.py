@@ -1,6 +1,7 @@
 """aten::threshold_backward(Tensor grad_output, Tensor self, Scalar threshold) -> Tensor
 
-The gradient where self > threshold, which is rounded to the tensor's type first, or self is NaN; else 0.
+Returns the gradient if self is NaN or greater than threshold, else 0. Threshold is first rounded to the
+tensor's dtype.
 """
 
 import triton
@@ -17,5 +18,5 @@ def threshold_backward(x, grad, threshold):
     return tl.where(x <= threshold, tl.zeros_like(grad), grad)
 
 
-def wrapper(grad_output, self, threshold, *, out=None):  # in ATen's order, which decides how the result lies
+def wrapper(grad_output, self, threshold, *, out=None):  # same operand order as ATen: it decides the layout
     return elementwise(threshold_backward, self, grad_output, numbers=(rounded(threshold, self.dtype),), out=out)

@@ -2,7 +2,7 @@
 aten::xlogy.Scalar_Other(Tensor self, Scalar other) -> Tensor
 aten::xlogy.Scalar_Self(Scalar self, Tensor other) -> Tensor
 
-0 where x is, but NaN where y is.
+Computes x * log(y). The result is NaN if y is NaN, and otherwise 0 if x == 0.
 """
 
 import triton

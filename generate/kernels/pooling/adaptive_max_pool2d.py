@@ -1,6 +1,7 @@
 """aten::adaptive_max_pool2d(Tensor self, int[2] output_size) -> (Tensor, Tensor)
 
-Window o goes from floor(o * n / count) to ceil((o + 1) * n / count); gradients are gathered.
+Window o covers the elements from floor(o * n / count) to ceil((o + 1) * n / count) - 1, with n inputs and
+count results per axis.
 """
 
 from blocks.pooling import adaptive_largest

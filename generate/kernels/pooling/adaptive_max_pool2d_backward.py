@@ -1,6 +1,7 @@
 """aten::adaptive_max_pool2d_backward(Tensor grad_output, Tensor self, Tensor indices) -> Tensor
 
-Window o goes from floor(o * n / count) to ceil((o + 1) * n / count); gradients are gathered.
+Window o covers the elements from floor(o * n / count) to ceil((o + 1) * n / count) - 1, with n inputs and
+count results per axis. Gradients are gathered, without atomics.
 """
 
 from blocks.pooling import adaptive_largest_backward

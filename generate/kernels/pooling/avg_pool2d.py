@@ -1,9 +1,12 @@
 """aten::avg_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, bool ceil_mode=False, bool
     count_include_pad=True, int? divisor_override=None) -> Tensor
 
-The sum of a window by its size. Small windows of contiguous planes: a lane of a flat grid makes two elements, one below
-the other, so that rows in both windows are read once; of windows at every other column two elements are read at a time.
-A window that is the whole plane is the mean of a row. All else is as in other poolings.
+The result is the sum over a window, divided by its size. There are three cases:
+
+- Small windows on contiguous planes: a lane in a flat grid computes two results, one below the other, so rows
+  in both windows are read once. With a column stride of 2, two elements are read at a time.
+- A window that covers the whole plane: the result is the mean over a row.
+- All others use the general window kernels.
 """
 
 import torch
@@ -22,7 +25,10 @@ DTYPES = ("bfloat16", "float16", "float32", "float64", "int64")
 
 @triton.jit
 def row_sum(x_ptr, pair_ptr, valid, left, W, K: tl.constexpr, P: tl.constexpr, OVER: tl.constexpr, FIRST: tl.constexpr):
-    """The sum of a row of a window. FIRST: taps before those that are read two at a time; K: none is."""
+    """Return the sum over one row in a window.
+
+    Taps from FIRST on are read two at a time; FIRST == K means that no pairs are read.
+    """
     ACC: tl.constexpr = tl.float32 if x_ptr.dtype.element_ty.primitive_bitwidth < 64 else x_ptr.dtype.element_ty
     acc = tl.zeros(valid.shape, ACC)
     for t in tl.static_range(K):
@@ -52,8 +58,18 @@ def average_kernel(
     PAIRS: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
-    """Lanes are of two rows of results, the second of which may be missing where ODD. SIZED: a window is divided by its
-    own size, where PADDED with padding, else by `divisor`. PAIRS: windows are at every other column of an even number.
+    """Compute two results per lane, one below the other.
+
+    Integer arguments are encoded, and `down` and `across` are divisors for `magic_quotient`.
+
+    Tensors:
+        x_ptr: [planes, H, W], contiguous, read.
+        out_ptr: [planes, OH, OW], contiguous, written.
+        sizes: (H, W, OH, OW).
+        WINDOW: (KH, KW, SH, SW, PH, PW): window size, stride and padding.
+        ODD: OH is odd, so the second result may be missing.
+        SIZED: Divide by the window's own size (including padding if PADDED). Otherwise divide by `divisor`.
+        PAIRS: The column stride is 2 and W is even.
     """
     KH: tl.constexpr = WINDOW[0]
     SH: tl.constexpr = WINDOW[2]
@@ -94,7 +110,12 @@ def average_kernel(
 def plane_average_kernel(
     x_ptr, out_ptr, planes, size, divisor, ACC: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr
 ):
-    """The sum of each plane by the divisor."""
+    """Store each plane's sum divided by `divisor`, for BLOCK_M planes.
+
+    Tensors:
+        x_ptr: [planes, size], contiguous, read.
+        out_ptr: [planes], contiguous, written.
+    """
     plane, size = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M), plain_value(size)
     inside = plane < plain_value(planes)
     x_ptr += (plane * size)[:, None]
@@ -112,25 +133,27 @@ def wrapper(self, kernel_size, stride=(), padding=0, ceil_mode=False, count_incl
     if divisor_override == 0:
         raise RuntimeError("divisor must be not zero")
     counted = 1 if count_include_pad else 0
-    how = (counted, 1) if divisor_override is None else (2, divisor_override)
-    axes, sizes = sliding_axes(self, 2, kernel_size, stride, padding, 1, ceil_mode, *how)
+    divisor_mode = (counted, 1) if divisor_override is None else (2, divisor_override)
+    axes, sizes = sliding_axes(self, 2, kernel_size, stride, padding, 1, ceil_mode, *divisor_mode)
     shape = (*self.shape[:-2], *sizes)
     out = torch.empty(shape, dtype=self.dtype, device=self.device, memory_format=suggested_format(self))
     n, ACC = out.numel(), compute_types(self.dtype)[1]
     (SH, PH, _, KH, H, OH, _, _), (SW, PW, _, KW, W, OW, _, _) = axes[0][0], axes[1][0]
-    whole = (KH, KW, PH, PW) == (H, W, 0, 0)
+    covers_plane = (KH, KW, PH, PW) == (H, W, 0, 0)
     fits = on_planes(self, out) and abs(divisor_override or 1) < 2**29
-    if n == 0 or not fits or (KH * KW > 32 and not whole):
+    if n == 0 or not fits or (KH * KW > 32 and not covers_plane):
         function, taps = sliding_taps(axes)
         windows(function, "mean", batched(self, 2), batched(out, 2), axes, taps)
         return out
     divisor = KH * KW if divisor_override is None else divisor_override
-    disguised = plain(divisor)
-    if whole:
+    encoded_divisor = plain(divisor)
+    if covers_plane:
         BLOCK_N = min(triton.next_power_of_2(H * W), 1024)
         BLOCK_M = max(512 // BLOCK_N, 1)
-        given = self, out, plain(n), plain(H * W), disguised
-        plane_average_kernel[(triton.cdiv(n, BLOCK_M),)](*given, ACC=ACC, BLOCK_M=BLOCK_M, BLOCK_N=BLOCK_N, num_warps=4)
+        arguments = self, out, plain(n), plain(H * W), encoded_divisor
+        plane_average_kernel[(triton.cdiv(n, BLOCK_M),)](
+            *arguments, ACC=ACC, BLOCK_M=BLOCK_M, BLOCK_N=BLOCK_N, num_warps=4
+        )
         return out
     over = ends_beyond(axes)
     lanes = n // OH * triton.cdiv(OH, 2)
@@ -142,7 +165,7 @@ def wrapper(self, kernel_size, stride=(), padding=0, ceil_mode=False, count_incl
         magic_numbers(triton.cdiv(OH, 2)),
         magic_numbers(OW),
         integers((H, W, OH, OW), True),
-        disguised,
+        encoded_divisor,
         WINDOW=(KH, KW, SH, SW, PH, PW),
         OVER=over,
         ODD=OH % 2 == 1,

@@ -1,9 +1,12 @@
 """aten::avg_pool2d_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] stride, int[2] padding, bool
     ceil_mode, bool count_include_pad, int? divisor_override) -> Tensor
 
-The sum of the shares that windows give. A lane makes all elements of a cell, which is as high and wide as the strides:
-which of the few windows at it have which element is known when the kernel is compiled, and each is read once. A window
-that is the whole plane is spread over it. All else is as in other poolings.
+Each element sums the gradient shares from its windows. There are three cases:
+
+- A lane computes all elements in a cell, whose height and width are the strides. It is known at compile time
+  which elements belong to each of the few windows at a cell, and each window's gradient is read once.
+- A window that covers the whole plane: its gradient is spread over the plane.
+- All others use the general window kernels.
 """
 
 import torch
@@ -35,10 +38,22 @@ def cell_kernel(
     PAIRS: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
-    """Window j of cell b begins at element (b + j) * stride - padding. SIZED: what a window gives is divided by its own
-    size, where PADDED with padding. PAIRS: two columns are stored at a time."""
-    GIVEN: tl.constexpr = grad_ptr.dtype.element_ty
-    ACC: tl.constexpr = GIVEN if GIVEN.primitive_bitwidth == 64 else tl.float32
+    """Compute one cell per lane.
+
+    Window j at cell b begins at element (b + j) * stride - padding. Integer arguments are encoded, and `down`
+    and `across` are divisors for `magic_quotient`.
+
+    Tensors:
+        grad_ptr: [planes, OH, OW], contiguous, read.
+        out_ptr: [planes, H, W], contiguous, written.
+        sizes: (H, W, OH, OW).
+        WINDOW: (KH, KW, SH, SW, PH, PW): window size, stride and padding.
+        SIZED: Divide a gradient by its window's own size (including padding if PADDED). Otherwise divide by
+            `divisor`.
+        PAIRS: Store two columns at a time.
+    """
+    GRAD_TYPE: tl.constexpr = grad_ptr.dtype.element_ty
+    ACC: tl.constexpr = GRAD_TYPE if GRAD_TYPE.primitive_bitwidth == 64 else tl.float32
     KH: tl.constexpr = WINDOW[0]
     KW: tl.constexpr = WINDOW[1]
     SH: tl.constexpr = WINDOW[2]
@@ -64,8 +79,8 @@ def cell_kernel(
             x = column + (FIRST_COLUMN + c)
             mask = valid & (x >= 0) & (x < OW)
             grad = tl.load(grad_ptr + ((plane * OH + y) * OW + x), mask=mask, other=0).to(ACC)
-            given = grad, y * SH - PH, x * SW - PW, (H, W), divisor
-            shares = shares + (by_window(*given, WINDOW, SIZED, PADDED),)
+            arguments = grad, y * SH - PH, x * SW - PW, (H, W), divisor
+            shares = shares + (by_window(*arguments, WINDOW, SIZED, PADDED),)
     line = plane * H + row * SH
     for a in tl.static_range(SH):
         sums = ()
@@ -90,7 +105,12 @@ def cell_kernel(
 
 @triton.jit
 def spread_kernel(grad_ptr, out_ptr, n, plane, divisor, ACC: tl.constexpr, BLOCK: tl.constexpr):
-    """Every element of a plane has its share of one gradient."""
+    """Store each plane's gradient, divided by `divisor`, to all elements in the plane.
+
+    Tensors:
+        grad_ptr: [planes], contiguous, read.
+        out_ptr: n elements, contiguous, written.
+    """
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     inside = i < plain_value(n)
     grad = tl.load(grad_ptr + magic_quotient(i, plane), mask=inside, other=0).to(ACC)
@@ -103,21 +123,21 @@ def wrapper(grad_output, self, kernel_size, stride, padding, ceil_mode, count_in
     if divisor_override == 0:
         raise RuntimeError("divisor must be not zero")
     counted = 1 if count_include_pad else 0
-    how = (counted, 1) if divisor_override is None else (2, divisor_override)
-    axes, sizes = sliding_axes(self, 2, kernel_size, stride, padding, 1, ceil_mode, *how)
+    divisor_mode = (counted, 1) if divisor_override is None else (2, divisor_override)
+    axes, sizes = sliding_axes(self, 2, kernel_size, stride, padding, 1, ceil_mode, *divisor_mode)
     expect_gradient(grad_output, self, 2, sizes)
     out = torch.empty(self.shape, dtype=self.dtype, device=self.device, memory_format=suggested_format(self))
     n = out.numel()
     (SH, PH, _, KH, H, OH, _, _), (SW, PW, _, KW, W, OW, _, _) = axes[0][0], axes[1][0]
-    whole = (KH, KW, PH, PW) == (H, W, 0, 0)
+    covers_plane = (KH, KW, PH, PW) == (H, W, 0, 0)
     fits = on_planes(grad_output, out) and abs(divisor_override or 1) < 2**29
-    if n == 0 or not fits or not (whole or (SH * SW <= 16 and triton.cdiv(KH, SH) * triton.cdiv(KW, SW) <= 9)):
+    if n == 0 or not fits or not (covers_plane or (SH * SW <= 16 and triton.cdiv(KH, SH) * triton.cdiv(KW, SW) <= 9)):
         windows(sliding_back, "share", batched(grad_output, 2), batched(out, 2), axes, taps_back(axes))
         return out
     divisor = plain(KH * KW if divisor_override is None else divisor_override)
-    if whole:
-        given = grad_output, out, plain(n), magic_numbers(H * W), divisor
-        spread_kernel[(triton.cdiv(n, 512),)](*given, ACC=compute_types(self.dtype)[1], BLOCK=512, num_warps=4)
+    if covers_plane:
+        arguments = grad_output, out, plain(n), magic_numbers(H * W), divisor
+        spread_kernel[(triton.cdiv(n, 512),)](*arguments, ACC=compute_types(self.dtype)[1], BLOCK=512, num_warps=4)
         return out
     over = ends_beyond(axes)
     rows, columns = triton.cdiv(H, SH), triton.cdiv(W, SW)

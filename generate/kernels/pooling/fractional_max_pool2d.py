@@ -1,7 +1,7 @@
 """aten::fractional_max_pool2d(Tensor self, int[2] kernel_size, int[2] output_size, Tensor random_samples) -> (Tensor,
     Tensor)
 
-NaN is the largest, of several the last; of equals the first counts.
+NaN counts as the largest value. The last NaN wins, and otherwise the first among equal values.
 """
 
 from blocks.fractional_pooling import fractional_largest

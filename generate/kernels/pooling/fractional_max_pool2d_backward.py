@@ -1,7 +1,7 @@
 """aten::fractional_max_pool2d_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] output_size, Tensor
     indices) -> Tensor
 
-By atomics, in fp32 for half precision.
+Gradients are added with atomics, in fp32 for fp16 and bf16.
 """
 
 from blocks.fractional_pooling import fractional_backward

@@ -1,7 +1,7 @@
 """aten::fractional_max_pool3d(Tensor self, int[3] kernel_size, int[3] output_size, Tensor random_samples) -> (Tensor,
     Tensor)
 
-NaN is the largest, of several the last; of equals the first counts.
+NaN counts as the largest value. The last NaN wins, and otherwise the first among equal values.
 """
 
 from blocks.fractional_pooling import fractional_largest

@@ -1,7 +1,7 @@
 """aten::fractional_max_pool3d_backward(Tensor grad_output, Tensor self, int[3] kernel_size, int[3] output_size, Tensor
     indices) -> Tensor
 
-By atomics, in fp32 for half precision.
+Gradients are added with atomics, in fp32 for fp16 and bf16.
 """
 
 from blocks.fractional_pooling import fractional_backward
