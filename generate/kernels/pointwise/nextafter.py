@@ -18,10 +18,8 @@ DTYPES = ("bfloat16", "float16", "float32", "float64")
 @triton.jit
 def nextafter(x, y, step):
     bits = x.to(tl.int64 if x.dtype.is_fp64() else tl.int16 if x.dtype.is_fp16() else tl.int32, bitcast=True)
-    away_from_zero = (y > x) == (x > 0)
-    neighbor = tl.where(x == 0, tl.zeros_like(bits) + step, tl.where(away_from_zero, bits + step, bits - step)).to(
-        bits.dtype
-    )
+    grows = (y > x) == (x > 0)
+    neighbor = tl.where(x == 0, tl.zeros_like(bits) + step, tl.where(grows, bits + step, bits - step)).to(bits.dtype)
     neighbor = neighbor.to(x.dtype, bitcast=True)
     neighbor = tl.where(x == 0, with_sign(neighbor, y), neighbor)
     return tl.where((x != x) | (y != y), float("nan"), tl.where(x == y, y, neighbor))

@@ -1,9 +1,12 @@
 """aten::max_pool2d_with_indices(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2]
     dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)
 
-NaN is the largest; of equals the first counts. Small windows of contiguous planes: an element of the result a lane in a
-flat grid, its coordinates by a product and a shift, the taps unrolled, of which those that may lie outside are masked.
-A window that is the whole plane is a row that is reduced. All else is as in other poolings.
+NaN counts as the largest value, and the first among equal elements wins. There are three cases:
+
+- Small windows on contiguous planes: one result per lane in a flat grid. Coordinates come from a
+  multiplication and a shift. The taps are unrolled, and only those that may lie outside the input are masked.
+- A window that covers the whole plane: a reduction over a row.
+- All others use the general window kernels.
 """
 
 import math
@@ -23,13 +26,13 @@ DTYPES = ("bfloat16", "float16", "float32", "float64", "int16", "int32", "int64"
 
 @triton.jit
 def first_inside(start, D: tl.constexpr):
-    """Where the first tap is that does not lie before the input."""
+    """Return the position of the first tap that does not lie before the input."""
     return tl.where(start < 0, start + (D - 1 - start) // D * D, start)
 
 
 @triton.jit
 def larger_of(best, index, x, i):
-    """The larger of two values with its index: of equals the former, of NaNs the latter."""
+    """Return the larger value with its index: the first among equals, the last among NaNs."""
     better = (x > best) | (x != x)
     return tl.where(better, x, best), tl.where(better, i, index)
 
@@ -49,7 +52,17 @@ def window_largest_kernel(
     ACC: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
-    """A tap that is not there is the least, and cannot be better than the first that is."""
+    """Store each window's largest element and its index in the plane, one window per lane.
+
+    A tap outside the input reads LEAST, so it never replaces the first tap inside. Integer arguments are
+    encoded, and `down` and `across` are divisors for `magic_quotient`.
+
+    Tensors:
+        x_ptr: [planes, H, W], contiguous, read.
+        out_ptr, index_ptr: [planes, OH, OW], contiguous, written.
+        sizes: (H, W, OH, OW).
+        WINDOW: (KH, KW, SH, SW, PH, PW, DH, DW): window size, stride, padding and dilation.
+    """
     KH: tl.constexpr = WINDOW[0]
     KW: tl.constexpr = WINDOW[1]
     DH: tl.constexpr = WINDOW[6]
@@ -62,7 +75,7 @@ def window_largest_kernel(
     top = (row - plane * OH) * WINDOW[2] - WINDOW[4]
     left = (i - row * OW) * WINDOW[3] - WINDOW[5]
     x_ptr += (plane * H + top) * W + left
-    here = top * W + left
+    position = top * W + left
     best = tl.full([BLOCK], LEAST, ACC)
     index = first_inside(top, DH) * W + first_inside(left, DW)
     for r in tl.static_range(KH):
@@ -70,9 +83,9 @@ def window_largest_kernel(
         for c in tl.static_range(KW):
             mask = valid & tap_inside(left, c, W, KW, WINDOW[5], DW, OVER)
             x = tl.load(x_ptr + c * DW, mask=mask, other=LEAST).to(ACC)
-            best, index = larger_of(best, index, x, here + c * DW)
+            best, index = larger_of(best, index, x, position + c * DW)
         x_ptr += DH * W
-        here += DH * W
+        position += DH * W
     tl.store(out_ptr + i, best.to(out_ptr.dtype.element_ty), mask=inside)
     tl.store(index_ptr + i, index.to(tl.int64), mask=inside)
 
@@ -89,7 +102,12 @@ def plane_largest_kernel(
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
 ):
-    """The largest of each plane."""
+    """Store each plane's largest element and its index, for BLOCK_M planes.
+
+    Tensors:
+        x_ptr: [planes, size], contiguous, read.
+        out_ptr, index_ptr: [planes], contiguous, written.
+    """
     plane, size = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M), plain_value(size)
     inside = plane < plain_value(planes)
     x_ptr += (plane * size)[:, None]
@@ -110,14 +128,14 @@ def wrapper(self, kernel_size, stride=(), padding=0, dilation=1, ceil_mode=False
     indices = window_result(self, out.shape, torch.int64)
     n, ACC = out.numel(), compute_types(self.dtype)[1]
     (SH, PH, DH, KH, H, OH, _, _), (SW, PW, DW, KW, W, OW, _, _) = axes[0][0], axes[1][0]
-    whole = (KH, KW, PH, PW, DH, DW) == (H, W, 0, 0, 1, 1)
+    covers_plane = (KH, KW, PH, PW, DH, DW) == (H, W, 0, 0, 1, 1)
     fits = on_planes(self, out)
-    if n == 0 or not fits or (KH * KW > 32 and not whole):
+    if n == 0 or not fits or (KH * KW > 32 and not covers_plane):
         function, taps = sliding_taps(axes)
         largest_of_windows(function, batched(self, 2), batched(out, 2), batched(indices, 2), axes, taps)
         return out, indices
     LEAST = -math.inf if self.is_floating_point() else torch.iinfo(self.dtype).min
-    if whole:
+    if covers_plane:
         BLOCK_N = min(triton.next_power_of_2(H * W), 1024)
         BLOCK_M = max(512 // BLOCK_N, 1)
         plane_largest_kernel[(triton.cdiv(n, BLOCK_M),)](

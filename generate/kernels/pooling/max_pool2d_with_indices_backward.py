@@ -1,7 +1,8 @@
 """aten::max_pool2d_with_indices_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] stride, int[2]
     padding, int[2] dilation, bool ceil_mode, Tensor indices) -> Tensor
 
-NaN is the largest; of equals the first counts. A gradient is gathered of the windows that have the element.
+The gradient of an element is gathered from the windows that contain it. NaN counts as the largest value, and
+the first among equal elements wins.
 """
 
 from blocks.pooling import largest_backward

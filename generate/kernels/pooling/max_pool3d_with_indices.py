@@ -1,7 +1,7 @@
 """aten::max_pool3d_with_indices(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, int[3]
     dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)
 
-NaN is the window_largest; of equals the first counts. A gradient is gathered of the windows that have the element.
+NaN counts as the largest value, and the first among equal elements wins.
 """
 
 from blocks.pooling import window_largest

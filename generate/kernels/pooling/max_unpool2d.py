@@ -1,6 +1,7 @@
 """aten::max_unpool2d(Tensor self, Tensor indices, SymInt[2] output_size) -> Tensor
 
-Zeros, with each element where its index says; of several of one index the last stays.
+Each element is stored at its index, and all others are 0. If several elements have one index, the last one is
+stored.
 """
 
 from blocks.unpooling import unpool

@@ -1,6 +1,7 @@
 """aten::max_unpool3d(Tensor self, Tensor indices, SymInt[3] output_size, int[3] stride, int[3] padding) -> Tensor
 
-Zeros, with each element where its index says; of several of one index the last stays.
+Each element is stored at its index, and all others are 0. If several elements have one index, the last one is
+stored.
 """
 
 from blocks.unpooling import unpool

@@ -2,7 +2,7 @@
 aten::bernoulli.p(Tensor self, float p, *, Generator? generator=None) -> Tensor
 aten::bernoulli.Tensor(Tensor self, Tensor p, *, Generator? generator=None) -> Tensor
 
-An element is 1 where its random word, as a fraction of 2^32, is less than its probability.
+An element is 1 if its random word, as a fraction of 2^32, is less than its probability.
 """
 
 import math
@@ -27,13 +27,13 @@ def hit(words, p):
 def wrapper(self, p=None, *, generator=None, out=None, philox):
     if isinstance(p, float) and not 0 <= p <= 1:
         raise RuntimeError(f"bernoulli with probability {p}")
-    drawn = self if p is None else p
-    if isinstance(drawn, torch.Tensor) and not drawn.is_floating_point():
-        raise RuntimeError(f"probabilities of {drawn.dtype}")
+    probability = self if p is None else p
+    if isinstance(probability, torch.Tensor) and not probability.is_floating_point():
+        raise RuntimeError(f"probabilities of {probability.dtype}")
     if out is None:
         layout = torch.preserve_format if isinstance(p, torch.Tensor) else torch.contiguous_format
         out = torch.empty_like(self, memory_format=layout)
-    if isinstance(drawn, torch.Tensor):
-        return elementwise(hit, drawn, source=(random_words, *philox), out=out)
+    if isinstance(probability, torch.Tensor):
+        return elementwise(hit, probability, source=(random_words, *philox), out=out)
     source = words_below, *philox, math.ceil(p * 4294967296.0)
     return elementwise(identity, source=source, common=torch.bool, out=out)

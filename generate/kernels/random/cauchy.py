@@ -1,6 +1,6 @@
 """aten::cauchy(Tensor self, float median=0., float sigma=1., *, Generator? generator=None) -> Tensor
 
-median + sigma * tan(pi (u - 1/2)) of a uniform number u between 0 and 1.
+Computes median + sigma * tan(pi * (u - 1/2)) from a uniform number u between 0 and 1.
 """
 
 import torch
@@ -15,7 +15,7 @@ DTYPES = ("bfloat16", "float16", "float32", "float64")
 
 @triton.jit
 def centred32(start, BLOCK: tl.constexpr, seed, offset):
-    """float32 between -1/2 and 1/2, of 23 bits, as many above 0 as below."""
+    """Return fp32 numbers with 23 random bits between -1/2 and 1/2, as many above 0 as below."""
     return (random_words(start, BLOCK, seed, offset) >> 9).to(tl.float32) * 1.1920928955078125e-07 - 0.49999994039535522
 
 

@@ -1,6 +1,6 @@
 """aten::exponential(Tensor self, float lambd=1., *, Generator? generator=None) -> Tensor
 
--log(u) / lambd of a uniform number u; as PyTorch has it, never 0.
+Computes -log(u) / lambd from a uniform number u. As in PyTorch, the result is never 0.
 """
 
 import torch
@@ -14,7 +14,7 @@ DTYPES = ("bfloat16", "float16", "float32", "float64")
 
 @triton.jit
 def waiting_time(u, rate):
-    least = 5.5e-17 if u.dtype.is_fp64() else 2.9802322387695312e-08  # half of what 1 - u can be
+    least = 5.5e-17 if u.dtype.is_fp64() else 2.9802322387695312e-08  # half the smallest value of 1 - u
     return tl.maximum(-tl.log(u), least) / rate
 
 

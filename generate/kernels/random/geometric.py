@@ -1,6 +1,7 @@
 """aten::geometric(Tensor self, float p, *, Generator? generator=None) -> Tensor
 
-The number of trials up to the first success of probability p: log(u) / log(1 - p) of a uniform number u, rounded up.
+Returns the number of trials up to the first success with probability p. It is log(u) / log(1 - p), rounded
+up, for a uniform number u.
 """
 
 import torch

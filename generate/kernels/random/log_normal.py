@@ -1,6 +1,6 @@
 """aten::log_normal(Tensor self, float mean=1., float std=2., *, Generator? generator=None) -> Tensor
 
-The exponential of a normal number of this mean and deviation.
+Returns the exponential of a normal number with this mean and standard deviation.
 """
 
 import torch

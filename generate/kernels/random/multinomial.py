@@ -1,8 +1,8 @@
 """aten::multinomial(Tensor self, SymInt num_samples, bool replacement=False, *, Generator? generator=None) -> Tensor
 
-With replacement the place of a uniform number among the sums of the weights. Without, those whose waiting times are
-least, exponential ones of the weights' rates (Efraimidis and Spirakis, Weighted random sampling with a
-reservoir, 2006).
+With replacement, each sample is the position of a uniform number among the cumulative sums of the weights.
+Without replacement, the samples are the categories with the smallest waiting times, which are exponential
+numbers with the weights as rates (Efraimidis and Spirakis, Weighted random sampling with a reservoir, 2006).
 """
 
 import torch
@@ -26,7 +26,7 @@ def scaled_unit(u, total):
 
 @triton.jit
 def waiting_time_of(u, weight):
-    """Infinite of weight 0, and never 0 of others."""
+    """Return a waiting time: infinity for weight 0, and more than 0 for other weights."""
     drawn = tl.maximum(-tl.log(u), 5.5e-17) / tl.where(weight > 0, weight, 1.0)
     return tl.where(weight > 0, drawn, float("inf"))
 

@@ -1,7 +1,7 @@
 """aten::native_dropout(Tensor input, float p, bool? train) -> (Tensor, Tensor)
 
-An element stays, scaled by 1 / (1 - p), where its random word, as a fraction of 2^32, is less than 1 - p; what is
-dropped is the input times 0.
+An element is kept, and scaled by 1 / (1 - p), if its random word, as a fraction of 2^32, is less than 1 - p.
+A dropped element is the input times 0.
 """
 
 import math
@@ -24,7 +24,7 @@ def wrapper(input, p, train, *, philox):
     if train is not False and not 0 <= p <= 1:
         raise RuntimeError(f"dropout with probability {p}")
     if input.numel() == 0:
-        return torch.empty_like(input), torch.empty_like(input)  # ATen's mask of no elements has the input's dtype
+        return torch.empty_like(input), torch.empty_like(input)  # in ATen, an empty mask has the input's dtype
     keep = 1.0 if train is False else 1.0 - p
     source = words_below, *philox, math.ceil(keep * 4294967296.0)
     out = torch.empty_like(input), torch.empty_like(input, dtype=torch.bool)

@@ -1,6 +1,6 @@
 """aten::poisson(Tensor self, Generator? generator=None) -> Tensor
 
-A number of events for each rate.
+Returns a random event count for each rate.
 """
 
 import torch

@@ -1,7 +1,8 @@
 """aten::random(Tensor self, *, Generator? generator=None) -> Tensor
 aten::random.to(Tensor self, int to, *, Generator? generator=None) -> Tensor
 
-Integers of [0, to), by default up to the largest that the dtype holds with all before it.
+Returns integers in [0, to). By default, the upper bound is the largest integer up to which the dtype
+represents all integers.
 """
 
 import torch

@@ -1,6 +1,7 @@
 """aten::random.from(Tensor self, int from, int? to, *, Generator? generator=None) -> Tensor
 
-Integers of [from, to), by default up to the largest that the dtype holds with all before it.
+Returns integers in [from, to). By default, the upper bound is the largest integer up to which the dtype
+represents all integers.
 """
 
 import torch

@@ -3,7 +3,7 @@
 aten::randperm.generator(SymInt n, *, Generator? generator, ScalarType? dtype=4, Layout? layout=None, Device?
     device=None, bool? pin_memory=None) -> Tensor
 
-The order of n random integers of 64 bits.
+The permutation is the sort order of n random 64-bit integers.
 """
 
 import torch

@@ -1,7 +1,7 @@
 """aten::rrelu_with_noise_(Tensor(a!) self, Tensor(b!) noise, Scalar lower=0.125, Scalar upper=0.33333333333333331,
     bool training=False, Generator? generator=None) -> Tensor(a!)
 
-In training the slopes that are drawn are left in the noise.
+In training, the random slopes are stored in `noise`.
 """
 
 from blocks.random_slopes import random_slopes

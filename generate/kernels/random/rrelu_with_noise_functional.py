@@ -1,7 +1,7 @@
 """aten::rrelu_with_noise_functional(Tensor self, Tensor noise, Scalar lower=0.125, Scalar upper=0.33333333333333331,
     bool training=False, Generator? generator=None) -> (Tensor, Tensor noise_out)
 
-Out of training the noise is copied.
+In training, noise_out holds the random slopes. Otherwise it is a copy of `noise`.
 """
 
 import torch

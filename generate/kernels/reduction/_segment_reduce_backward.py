@@ -1,9 +1,13 @@
 """aten::_segment_reduce_backward(Tensor grad, Tensor output, Tensor data, str reduce, *, Tensor? lengths=None,
     Tensor? offsets=None, int axis=0, Scalar? initial=None) -> Tensor
 
-Each element finds its segment by binary search. Elements that are the largest or smallest, and NaN, have the gradient;
-several share it equally where it is positive, as in ATen. Of a product the gradient is that of the others' product: the
-product itself by the element or, where that is 0 or NaN, made of the product of what is neither and of how many are.
+Each element finds its segment by binary search.
+
+- "max" and "min": the gradient goes to the extreme elements and to NaN elements. If it is positive, they
+  share it equally, as in ATen.
+- "prod": the gradient is multiplied by the product over the other elements. That is result / element. If the
+  element is 0 or NaN, it is the product over all elements that are neither, adjusted for other zeros and
+  NaNs.
 """
 
 import math
@@ -42,7 +46,7 @@ def is_nan(x, beside):
 
 @triton.jit
 def segment_of(bounds_ptr, first, segments, i, mask, depth):
-    """How many of segments + 1 bounds, from `first` on, are not beyond i."""
+    """Return how many bounds are <= i, among segments + 1 bounds from `first` on, by binary search."""
     low, high = tl.zeros_like(i), tl.zeros_like(i) + segments + 1
     for _ in range(depth):
         middle = (low + high) // 2
@@ -72,7 +76,19 @@ def segment_gradient_kernel(
     OPMATH: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
-    """held: of each result how many share it or, of a product, what is no 0 and no NaN, and how many of either are."""
+    """Compute the gradient for BLOCK elements.
+
+    Integer arguments are encoded by `plain`.
+
+    Tensors:
+        grad_ptr, result_ptr: [rows, segments, width], contiguous, read.
+        x_ptr: [rows, size, width], read; offsets from `shape` and `stride`.
+        bounds_ptr: [rows, segments + 1], read.
+        held: Tuple of [rows, segments, width], read. For "max" and "min": (number of elements that share the
+            gradient). For "prod": (product without zeros and NaNs, number of zeros, number of NaNs).
+        out_ptr: [rows, size, width], contiguous, written.
+        depth: Binary search steps.
+    """
     e = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     mask = e < plain_value(n)
     segments, size, width = plain_value(segments), plain_value(size), plain_value(width)
@@ -103,7 +119,7 @@ def segment_gradient_kernel(
 
 
 def gathered(kind, output, data, axis, bounds, initial):
-    """What a kind of reduction needs of each segment, in the type to compute in."""
+    """Return the segment statistics that this reduction's gradient needs, in fp32 (fp64 for fp64)."""
     dtype = torch.promote_types(data.dtype, torch.float32)
     if kind == "prod":
         product = over_segments("prod", data, axis, bounds, dtype, initial, divisor)

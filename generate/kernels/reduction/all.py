@@ -2,7 +2,8 @@
 aten::all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor
 aten::all.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor
 
-NaN is true. Of no dimension, which `dims` may say, elements are converted one by one.
+NaN is true. If `dims` is an empty list, there is no reduction, and each element is converted to its truth
+value.
 """
 
 from blocks.truth import truth

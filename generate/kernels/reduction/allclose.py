@@ -1,8 +1,8 @@
 """aten::allclose(Tensor self, Tensor other, float rtol=1.0000000000000001e-05, float atol=1e-08, bool
     equal_nan=False) -> bool
 
-One number is read back: whether no difference is larger than atol and rtol of the other element together. Infinities
-are close to themselves alone. Integers are compared as floats, without tolerance as they are.
+A single truth value is read back. Elements are close if their difference is at most atol + rtol * |other|.
+Infinities are only close to themselves. Integers are compared as floats, or exactly if both tolerances are 0.
 """
 
 import torch
@@ -45,5 +45,5 @@ def wrapper(self, other, rtol=1e-05, atol=1e-08, equal_nan=False):
     if not self.is_floating_point() and rtol == 0 and atol == 0:
         return reduce("min", pair, None, dtype=torch.bool, map=equal_elements, common=self.dtype).item()
     map, common = near_or_nan if equal_nan else near, float_dtype(self.dtype)
-    how = {"map": map, "finish": all_near, "numbers": (rtol, atol), "common": common}
-    return reduce("min", pair, None, dtype=torch.bool, **how).item()
+    options = {"map": map, "finish": all_near, "numbers": (rtol, atol), "common": common}
+    return reduce("min", pair, None, dtype=torch.bool, **options).item()

@@ -1,6 +1,6 @@
 """aten::amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor
 
-NaN wins.
+If any element is NaN, the result is NaN.
 """
 
 from blocks.reduction import reduce

@@ -1,6 +1,6 @@
 """aten::aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)
 
-Both in one pass; NaN wins.
+Both results come from one pass. If any element is NaN, both are NaN.
 """
 
 import triton
@@ -21,5 +21,5 @@ def both(least, most, n):
 
 
 def wrapper(self, *, dim=None, keepdim=False):
-    how = {"map": twice, "finish": both, "dtype": (self.dtype, self.dtype)}
-    return reduce("minmax", [self], None if dim is None else [dim], keepdim, **how)
+    options = {"map": twice, "finish": both, "dtype": (self.dtype, self.dtype)}
+    return reduce("minmax", [self], None if dim is None else [dim], keepdim, **options)

@@ -1,6 +1,6 @@
 """aten::argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor
 
-Of equal elements, or NaN, the first.
+The index is that of the first NaN, or of the first among equal elements.
 """
 
 import torch
@@ -13,5 +13,5 @@ DTYPES = ("bfloat16", "float16", "float32", "float64", "int16", "int32", "int64"
 def wrapper(self, dim=None, keepdim=False):
     if self.dtype == torch.bool:
         raise RuntimeError(f"argmin of {self.dtype}")
-    how = {"map": with_index, "indexed": True, "finish": index_alone, "common": self.dtype}
-    return reduce("argmin", [self], None if dim is None else [dim], keepdim, dtype=torch.int64, **how)
+    options = {"map": with_index, "indexed": True, "finish": index_alone, "common": self.dtype}
+    return reduce("argmin", [self], None if dim is None else [dim], keepdim, dtype=torch.int64, **options)

@@ -1,7 +1,7 @@
 """aten::count_nonzero(Tensor self, int? dim=None) -> Tensor
 aten::count_nonzero.dim_IntList(Tensor self, int[] dim) -> Tensor
 
-NaN is not zero.
+NaN counts as nonzero.
 """
 
 import torch
@@ -20,5 +20,5 @@ def one_if_true(x):
 
 def wrapper(self, dim=None):
     dim = [dim] if isinstance(dim, int) else dim
-    how = {"map": one_if_true, "common": torch.bool, "values": (torch.int64,)}
-    return reduce("sum", [self], dim, dtype=torch.int64, **how)
+    options = {"map": one_if_true, "common": torch.bool, "values": (torch.int64,)}
+    return reduce("sum", [self], dim, dtype=torch.int64, **options)

@@ -1,6 +1,6 @@
 """aten::dist(Tensor self, Tensor other, Scalar p=2) -> Tensor
 
-The norm of the difference; blocks/norms.py tells what norm each order is.
+Returns the norm of the difference. blocks/norms.py defines the norm for each order.
 """
 
 import math
@@ -48,5 +48,5 @@ def wrapper(self, other, p=2):
     if p in (1, math.inf, -math.inf):
         ends[p] = magnitude_of_difference
     value = torch.float64 if dtype == torch.float64 else value
-    how = {"map": ends.get(p, power_of_difference), "finish": finish, "numbers": numbers, "values": (value,)}
-    return reduce(kind, [x, y], None, dtype=dtype, **how)
+    options = {"map": ends.get(p, power_of_difference), "finish": finish, "numbers": numbers, "values": (value,)}
+    return reduce(kind, [x, y], None, dtype=dtype, **options)

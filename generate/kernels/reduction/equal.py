@@ -1,6 +1,6 @@
 """aten::equal(Tensor self, Tensor other) -> bool
 
-One number is read back: whether all are equal. NaN is equal to nothing.
+A single truth value is read back. NaN is not equal to anything.
 """
 
 import torch

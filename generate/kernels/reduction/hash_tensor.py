@@ -1,7 +1,8 @@
 """aten::hash_tensor(Tensor self, int[1] dim=[], *, bool keepdim=False, int mode=0) -> Tensor
 
-The exclusive or of 64 bits of each element: of floats those in float64, of integers those in int64. Where few results
-are of many elements, several programs find parts of one, which come together by atomics.
+The result is the exclusive or over 64 bits per element: the bits of floats as fp64, and of integers as int64.
+If few results reduce many elements, several program instances each reduce a part of one result and combine
+them with atomics.
 """
 
 import math
@@ -18,7 +19,7 @@ DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32",
 
 @triton.jit
 def wide_bits(x):
-    """NaN keeps the bits of its fraction, which a cast may not."""
+    """Return an element's 64 bits; NaN keeps its fraction bits, which a cast may not preserve."""
     if x.dtype.is_fp64():
         bits = x.to(tl.int64, bitcast=True)
     elif x.dtype.is_floating():
@@ -46,7 +47,13 @@ def hash_kernel(
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
 ):
-    """Rows of the m results, of each `steps` blocks of its n elements. PARTS: whether these are not all."""
+    """Reduce `steps` blocks of columns for BLOCK_M results.
+
+    Tensors:
+        x_ptr: [m, n], read; row offsets from `kept`, column offsets from `reduced`.
+        out_ptr: [m] int64, written, or updated with atomics if PARTS.
+        PARTS: The columns are split over several program instances.
+    """
     m, n = integer_value(m, PLAIN), integer_value(n, PLAIN)
     rows = tl.program_id(0).to(tl.int64) * BLOCK_M + tl.arange(0, BLOCK_M)
     steps = integer_value(steps, PLAIN)
@@ -58,15 +65,15 @@ def hash_kernel(
         mask = (rows < m)[:, None] & (cols < n)[None, :]
         x = tl.load(x_ptr + strided(cols, reduced[0], reduced[1][0], False, PLAIN)[None, :], mask=mask, other=0)
         acc ^= tl.where(mask, wide_bits(x), 0)
-    found = tl.xor_sum(acc, 1)
+    hashes = tl.xor_sum(acc, 1)
     if PARTS:
-        tl.atomic_xor(out_ptr + rows, found, mask=rows < m, sem="relaxed")
+        tl.atomic_xor(out_ptr + rows, hashes, mask=rows < m, sem="relaxed")
     else:
-        tl.store(out_ptr + rows, found, mask=rows < m)
+        tl.store(out_ptr + rows, hashes, mask=rows < m)
 
 
 def hash_tile(m, n, kept, reduced):
-    """BLOCK_M and BLOCK_N: the longer along the smaller of the two innermost strides."""
+    """Return BLOCK_M and BLOCK_N; the longer one runs along the smaller of the two innermost strides."""
     if m * n < 4096:
         return (32, 64) if n <= 64 else (2, 1024)
     if m > 1 and kept < reduced:

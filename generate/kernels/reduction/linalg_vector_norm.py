@@ -1,7 +1,7 @@
 """aten::linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None)
     -> Tensor
 
-blocks/norms.py tells what norm each order is.
+blocks/norms.py defines the norm for each order.
 """
 
 from blocks.norms import norm_of_order
@@ -13,5 +13,5 @@ DTYPES = ("bfloat16", "float16", "float32")
 
 def wrapper(self, ord=2, dim=None, keepdim=False, *, dtype=None):
     kind, map, finish, numbers, value = norm_of_order(ord)
-    how = {"map": map, "finish": finish, "numbers": numbers, "values": (value,)}
-    return reduce(kind, [self], dim, keepdim, dtype=dtype or self.dtype, **how)
+    options = {"map": map, "finish": finish, "numbers": numbers, "values": (value,)}
+    return reduce(kind, [self], dim, keepdim, dtype=dtype or self.dtype, **options)

@@ -1,6 +1,7 @@
 """aten::logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor
 
-The sum is of the exponentials of what elements are less than the largest (arXiv:1805.02867).
+The largest element is subtracted before the exponentials are summed, and added to the logarithm
+(arXiv:1805.02867).
 """
 
 import triton
@@ -18,5 +19,5 @@ def log_of_sum(peak, total, n):
 
 
 def wrapper(self, dim, keepdim=False):
-    how = {"map": exponential_share, "finish": log_of_sum, "dtype": float_dtype(self.dtype)}
-    return reduce("softmax", [self], dim, keepdim, **how)
+    options = {"map": exponential_share, "finish": log_of_sum, "dtype": float_dtype(self.dtype)}
+    return reduce("softmax", [self], dim, keepdim, **options)

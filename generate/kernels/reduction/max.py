@@ -1,6 +1,6 @@
 """aten::max(Tensor self) -> Tensor
 
-NaN wins.
+If any element is NaN, the result is NaN.
 """
 
 from blocks.reduction import reduce

@@ -1,6 +1,6 @@
 """aten::min(Tensor self) -> Tensor
 
-NaN wins.
+If any element is NaN, the result is NaN.
 """
 
 from blocks.reduction import reduce

@@ -1,6 +1,6 @@
 """aten::min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)
 
-Of equal elements, or NaN, the first.
+The index is that of the first NaN, or of the first among equal elements.
 """
 
 import torch
@@ -14,5 +14,5 @@ def wrapper(self, dim, keepdim=False):
     if self.dim() and not self.shape[dim]:
         raise IndexError(f"dimension {dim} of {tuple(self.shape)} is empty")
     dtypes = self.dtype, torch.int64
-    how = {"map": with_index, "indexed": True, "finish": value_and_index}
-    return reduce("argmin", [self], [dim] if self.dim() else None, keepdim, dtype=dtypes, **how)
+    options = {"map": with_index, "indexed": True, "finish": value_and_index}
+    return reduce("argmin", [self], [dim] if self.dim() else None, keepdim, dtype=dtypes, **options)

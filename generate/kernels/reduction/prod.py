@@ -1,7 +1,7 @@
 """aten::prod(Tensor self, *, ScalarType? dtype=None) -> Tensor
 aten::prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor
 
-Integers and bools are multiplied in int64 if no dtype is given.
+If no dtype is given, integers and bools are multiplied in int64.
 """
 
 import torch

@@ -1,6 +1,6 @@
 """aten::renorm(Tensor self, Scalar p, int dim, Scalar maxnorm) -> Tensor
 
-Slices along dim whose norm of order p is more than maxnorm are multiplied by maxnorm / (norm + 1e-7).
+Slices along dim whose p-norm exceeds maxnorm are multiplied by maxnorm / (norm + 1e-7).
 """
 
 import torch
@@ -25,13 +25,20 @@ def wrapper(self, p, dim, maxnorm):
         raise NotImplementedError(f"norms of {self.dtype}")
     if self.dim() < 2 or not p > 0 or not maxnorm >= 0:
         raise RuntimeError(f"norms of slices of {tuple(self.shape)}, of order {p} to be at most {maxnorm}")
-    kept = range(self.dim())[dim]
+    kept_dim = range(self.dim())[dim]
     wide = torch.float64 if self.dtype == torch.float64 else torch.float32
     out = torch.empty(self.shape, dtype=self.dtype, device=self.device)
     if self.numel() == 0:
         return out
     kind, map, finish, numbers, value = norm_of_order(p)
     value = torch.float64 if wide == torch.float64 else value
-    how = {"dtype": wide, "common": wide, "map": map, "finish": finish, "numbers": numbers, "values": (value,)}
-    norm = reduce(kind, [self], [d for d in range(self.dim()) if d != kept], True, **how)
+    options = {
+        "dtype": wide,
+        "common": wide,
+        "map": map,
+        "finish": finish,
+        "numbers": numbers,
+        "values": (value,),
+    }
+    norm = reduce(kind, [self], [d for d in range(self.dim()) if d != kept_dim], True, **options)
     return elementwise(shortened, self, norm, numbers=(maxnorm,), common=wide, out=out)

@@ -1,7 +1,7 @@
 """aten::segment_reduce(Tensor data, str reduce, *, Tensor? lengths=None, Tensor? indices=None, Tensor? offsets=None,
     int axis=0, bool unsafe=False, Scalar? initial=None) -> Tensor
 
-Unless the call is unsafe, whether all segments fit is read back.
+Unless `unsafe` is true, the kernel reads back a check that all segments fit.
 """
 
 from blocks.segments import over_segments, reduction_of, segment_axis, segment_bounds

@@ -1,7 +1,7 @@
 """aten::std_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False)
     -> (Tensor, Tensor)
 
-By Welford's update, in blocks/moments.py.
+Computed with Welford's update; see blocks/moments.py.
 """
 
 from blocks.moments import deviation_and_mean, moments

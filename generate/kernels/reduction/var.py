@@ -1,6 +1,6 @@
 """aten::var.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor
 
-By Welford's update, in blocks/moments.py.
+Computed with Welford's update; see blocks/moments.py.
 """
 
 from blocks.moments import moments, variance_of_moments

@@ -1,7 +1,7 @@
 """aten::_upsample_bicubic2d_aa(Tensor self, SymInt[2] output_size, bool align_corners, float? scales_h=None, float?
     scales_w=None) -> Tensor
 
-Axis by axis, in fp32, or in fp64 for float64.
+The axes are resampled one after the other, in fp32 (fp64 for fp64).
 """
 
 from blocks.antialiased_cubic import antialias_cubic

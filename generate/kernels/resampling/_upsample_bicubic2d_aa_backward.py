@@ -1,7 +1,7 @@
 """aten::_upsample_bicubic2d_aa_backward(Tensor grad_output, SymInt[2] output_size, SymInt[4] input_size, bool
     align_corners, float? scales_h=None, float? scales_w=None) -> Tensor
 
-Gradients are gathered of those results that an element went to, axis by axis.
+The gradient of an element is gathered from the results that read it, one axis after the other.
 """
 
 from blocks.antialiased_cubic import antialias_cubic_backward

@@ -1,7 +1,7 @@
 """aten::_upsample_bilinear2d_aa(Tensor self, SymInt[2] output_size, bool align_corners, float? scales_h=None, float?
     scales_w=None) -> Tensor
 
-Both axes at once, in fp32, or in fp64 for float64.
+Both axes are resampled at once, in fp32 (fp64 for fp64).
 """
 
 from blocks.antialiasing import antialias

@@ -1,6 +1,6 @@
 """aten::_upsample_nearest_exact1d(Tensor self, SymInt[1] output_size, float? scales=None) -> Tensor
 
-Element floor((o + 0.5) * step) for element o; gradients are gathered of those that element i went to.
+Result o is input element floor((o + 0.5) * step) along each axis.
 """
 
 from blocks.resampling import resample

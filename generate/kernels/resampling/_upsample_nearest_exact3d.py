@@ -1,7 +1,7 @@
 """aten::_upsample_nearest_exact3d(Tensor self, SymInt[3] output_size, float? scales_d=None, float? scales_h=None,
     float? scales_w=None) -> Tensor
 
-Element floor((o + 0.5) * step) for element o; gradients are gathered of those that element i went to.
+Result o is input element floor((o + 0.5) * step) along each axis.
 """
 
 from blocks.resampling import resample

@@ -1,7 +1,7 @@
 """aten::col2im(Tensor self, SymInt[2] output_size, int[2] kernel_size, int[2] dilation, int[2] padding, int[2]
     stride) -> Tensor
 
-Each pixel is the sum of what columns hold of it, gathered window by window.
+Each pixel sums its copies in the columns, gathered window by window, without atomics.
 """
 
 from blocks.columns import from_columns

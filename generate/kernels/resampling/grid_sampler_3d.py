@@ -1,8 +1,8 @@
 """aten::grid_sampler_3d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) ->
     Tensor
 
-Taps along each axis around the coordinate: linear (0), nearest (1), cubic (2); outside are zeros (0), the border (1), a
-reflection (2).
+Interpolation is linear (0), nearest (1) or cubic (2), with taps along each axis around the coordinate.
+Padding outside the input is zeros (0), the border element (1), or a reflection (2).
 """
 
 from blocks.grids import grid_sampler

@@ -1,6 +1,6 @@
 """aten::im2col(Tensor self, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor
 
-Each column holds a window: its elements of each channel lie one below the other, 0 outside the image.
+Each column holds one window: its elements channel by channel, with 0 outside the image.
 """
 
 from blocks.columns import to_columns

@@ -1,7 +1,8 @@
 """aten::upsample_bicubic2d_backward(Tensor grad_output, SymInt[2] output_size, SymInt[4] input_size, bool
     align_corners, float? scales_h=None, float? scales_w=None) -> Tensor
 
-Axis by axis, in fp32, or in fp64 for float64; gradients are gathered of those that element i went to.
+The interpolation weights are computed axis by axis, in fp32 (fp64 for fp64). The gradient of an element is
+gathered from the results that read it.
 """
 
 from blocks.resampling import resample_backward

@@ -1,7 +1,7 @@
 """aten::upsample_bilinear2d(Tensor self, SymInt[2] output_size, bool align_corners, float? scales_h=None, float?
     scales_w=None) -> Tensor
 
-Axis by axis, in fp32, or in fp64 for float64; gradients are gathered of those that element i went to.
+The interpolation weights are computed axis by axis, in fp32 (fp64 for fp64).
 """
 
 from blocks.resampling import resample

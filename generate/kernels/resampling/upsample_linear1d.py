@@ -1,6 +1,6 @@
 """aten::upsample_linear1d(Tensor self, SymInt[1] output_size, bool align_corners, float? scales=None) -> Tensor
 
-Axis by axis, in fp32, or in fp64 for float64; gradients are gathered of those that element i went to.
+The interpolation weights are computed axis by axis, in fp32 (fp64 for fp64).
 """
 
 from blocks.resampling import resample

@@ -1,6 +1,6 @@
 """aten::upsample_nearest1d(Tensor self, SymInt[1] output_size, float? scales=None) -> Tensor
 
-Element floor(o * step) for element o; gradients are gathered of those that element i went to.
+Result o is input element floor(o * step) along each axis.
 """
 
 from blocks.resampling import resample

@@ -1,7 +1,8 @@
 """aten::upsample_nearest1d_backward(Tensor grad_output, SymInt[1] output_size, SymInt[3] input_size, float?
     scales=None) -> Tensor
 
-Element floor(o * step) for element o; gradients are gathered of those that element i went to.
+Result o is input element floor(o * step) along each axis. The gradient of an element is gathered from the
+results that read it.
 """
 
 from blocks.resampling import resample_backward

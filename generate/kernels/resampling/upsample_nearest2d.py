@@ -1,6 +1,6 @@
 """aten::upsample_nearest2d(Tensor self, SymInt[2] output_size, float? scales_h=None, float? scales_w=None) -> Tensor
 
-Element floor(o * step) for element o; gradients are gathered of those that element i went to.
+Result o is input element floor(o * step) along each axis.
 """
 
 from blocks.resampling import resample

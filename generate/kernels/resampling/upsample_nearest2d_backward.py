@@ -1,7 +1,8 @@
 """aten::upsample_nearest2d_backward(Tensor grad_output, SymInt[2] output_size, SymInt[4] input_size, float?
     scales_h=None, float? scales_w=None) -> Tensor
 
-Element floor(o * step) for element o; gradients are gathered of those that element i went to.
+Result o is input element floor(o * step) along each axis. The gradient of an element is gathered from the
+results that read it.
 """
 
 from blocks.resampling import resample_backward

@@ -1,7 +1,7 @@
 """aten::upsample_nearest3d(Tensor self, SymInt[3] output_size, float? scales_d=None, float? scales_h=None, float?
     scales_w=None) -> Tensor
 
-Element floor(o * step) for element o; gradients are gathered of those that element i went to.
+Result o is input element floor(o * step) along each axis.
 """
 
 from blocks.resampling import resample

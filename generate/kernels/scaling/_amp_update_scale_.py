@@ -1,8 +1,8 @@
 """aten::_amp_update_scale_(Tensor(a!) self, Tensor(b!) growth_tracker, Tensor found_inf, float scale_growth_factor,
     float scale_backoff_factor, int growth_interval) -> Tensor(a!)
 
-One program, with nothing read back: the scale shrinks where found_inf is not 0, and grows after growth_interval steps
-without, unless it would become infinite.
+A single program instance updates the scale, and nothing is read back. The scale shrinks if found_inf is not
+0. It grows after growth_interval successful steps, unless it would become infinite.
 """
 
 import triton
@@ -16,15 +16,22 @@ DTYPES = ("float32",)
 def kernel_update_scale(
     scale_ptr, tracker_ptr, found_inf_ptr, growth: tl.float64, backoff: tl.float64, growth_interval
 ):
+    """Update the scale and the growth tracker.
+
+    Tensors:
+        scale_ptr, tracker_ptr: One element each, read and written.
+        found_inf_ptr: One element, read.
+        growth, backoff: Factors in fp64.
+    """
     scale = tl.load(scale_ptr).to(tl.float64)
     successful = tl.load(tracker_ptr) + 1
-    found = tl.load(found_inf_ptr) != 0
+    overflowed = tl.load(found_inf_ptr) != 0
     grows = successful == growth_interval
     grown = (scale * growth).to(tl.float32)
     grown = tl.where(tl.abs(grown) < float("inf"), grown, scale.to(tl.float32))
-    kept = tl.where(grows, grown, scale.to(tl.float32))
-    tl.store(scale_ptr, tl.where(found, (scale * backoff).to(tl.float32), kept))
-    tl.store(tracker_ptr, tl.where(found | grows, 0, successful).to(tracker_ptr.dtype.element_ty))
+    next_scale = tl.where(grows, grown, scale.to(tl.float32))
+    tl.store(scale_ptr, tl.where(overflowed, (scale * backoff).to(tl.float32), next_scale))
+    tl.store(tracker_ptr, tl.where(overflowed | grows, 0, successful).to(tracker_ptr.dtype.element_ty))
 
 
 def wrapper(self, growth_tracker, found_inf, scale_growth_factor, scale_backoff_factor, growth_interval):

@@ -1,6 +1,6 @@
 """aten::cummax(Tensor self, int dim) -> (Tensor values, Tensor indices)
 
-Of equal elements, or NaN, the last.
+The index is that of the last NaN, or of the last among equal elements.
 """
 
 from blocks.scan import scan_along

@@ -1,6 +1,6 @@
 """aten::cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor
 
-Integers and bools are added up in int64 if no dtype is given.
+If no dtype is given, integers and bools are added up in int64.
 """
 
 import torch

@@ -1,8 +1,8 @@
 """aten::_chunk_cat(Tensor[] tensors, int dim, int num_chunks) -> Tensor
 
-Each tensor is cut along dim into chunks, the last filled up with zeros; up to 32 tensors are joined in a launch. A
-program looks its tensor up once for BLOCK elements. Where 16 divides all widths the kernel knows it, and moves 16 bytes
-at a time.
+Each tensor is split along dim into chunks, and the last chunk is padded with zeros. A launch joins up to 32
+tensors. A program instance looks its tensor up once for BLOCK elements. If 16 divides all widths, the kernel
+is compiled with that knowledge and moves 16 bytes at a time.
 """
 
 import math
@@ -27,7 +27,16 @@ def length_of(lengths, firsts, UNIT: tl.constexpr):
 def chunk_cat_kernel(
     xs, out_ptr, firsts, sizes, widths, starts, chunks, total, UNIT: tl.constexpr, BLOCK: tl.constexpr
 ):
-    """sizes: of a tensor behind its leading dimensions, program_id(1) of them. Lengths are in UNIT elements."""
+    """Copy BLOCK elements from one chunk of one tensor to the result.
+
+    Tensors:
+        xs: Tuple of contiguous tensors, read.
+        out_ptr: [leading dimensions, chunks, total], contiguous, written.
+        firsts: First program instance for each tensor.
+        sizes: Elements per tensor after the leading dimensions, which program_id(1) indexes.
+        widths, starts: Chunk width of each tensor, and its offset in a result row.
+        UNIT: sizes, widths, starts and total are multiples of UNIT and are passed divided by it.
+    """
     program = tl.program_id(0) - plain_value(pick(firsts, firsts))
     lead = tl.program_id(1).to(tl.int64)
     size, width = length_of(sizes, firsts, UNIT), length_of(widths, firsts, UNIT)
@@ -59,20 +68,20 @@ def wrapper(tensors, dim, num_chunks):
     unit = 16 if large and all([v % 16 == 0 for v in sizes + widths]) else 1
     block = 8192 if large else 1024
     for at in range(0, len(tensors), 32):
-        some = [t if t.is_contiguous() else copied(t) for t in tensors[at : at + 32]]
-        count = len(some)
-        lacking = (4 if count <= 4 else 8 if count <= 8 else 32) - count
+        group = [t if t.is_contiguous() else copied(t) for t in tensors[at : at + 32]]
+        count = len(group)
+        padding = (4 if count <= 4 else 8 if count <= 8 else 32) - count
         starts = [sum(widths[:k]) for k in range(at, at + count)]
         firsts, programs = [], 0
         for w in widths[at : at + count]:
             firsts.append(plain(programs))
             programs += num_chunks * triton.cdiv(w, block)
         numbers = [[plain(v // unit) for v in vs] for vs in (sizes[at : at + count], widths[at : at + count], starts)]
-        numbers = [tuple(vs + vs[-1:] * lacking) for vs in numbers]
+        numbers = [tuple(vs + vs[-1:] * padding) for vs in numbers]
         chunk_cat_kernel[(programs, math.prod(lead))](
-            tuple(some + some[-1:] * lacking),
+            tuple(group + group[-1:] * padding),
             out,
-            tuple(firsts + [plain(programs)] * lacking),
+            tuple(firsts + [plain(programs)] * padding),
             *numbers,
             plain(num_chunks),
             plain(sum(widths) // unit),

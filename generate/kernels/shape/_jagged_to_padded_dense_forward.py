@@ -1,7 +1,7 @@
 """aten::_jagged_to_padded_dense_forward(Tensor values, Tensor[] offsets, SymInt[] max_lengths, float
     padding_value=0.) -> Tensor
 
-What an item has beyond the length is left out.
+Rows of an item beyond the maximum length are dropped.
 """
 
 import torch

@@ -1,6 +1,6 @@
 """aten::_padded_dense_to_jagged_forward(Tensor dense, Tensor[] offsets, SymInt? total_L=None) -> Tensor
 
-Without the number of rows the last offset is read back.
+If total_L is None, the row count is read back from the last offset.
 """
 
 import torch

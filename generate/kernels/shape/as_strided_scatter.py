@@ -1,8 +1,8 @@
 """aten::as_strided_scatter(Tensor self, Tensor src, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) ->
     Tensor
 
-The result begins as a copy of the memory that the tensor and the place of `src` span, since that may lie beside the
-tensor's own elements; of a tensor that is expanded, as a contiguous copy.
+The result starts as a copy of the memory that covers both the tensor and the destination of `src`, because
+the destination may lie beside the tensor's own elements. An expanded tensor starts as a contiguous copy.
 """
 
 import torch
@@ -17,27 +17,27 @@ def overlaps_itself(x):
 
 
 def last_of(x):
-    """The place of the last element in the storage."""
+    """Return the last element's position in the storage."""
     return x.storage_offset() + sum([(n - 1) * s for n, s in zip(x.shape, x.stride(), strict=True)])
 
 
 def as_in(memory, view):
-    """Return a view of this memory that lies as this one in its own."""
+    """Return a view of `memory` with the same geometry as `view`."""
     return memory.as_strided(view.shape, view.stride(), view.storage_offset())
 
 
 def wrapper(self, src, size, stride, storage_offset=None):
     if overlaps_itself(self):
         self = fill(torch.empty_like(self), self)
-    place = self.as_strided(size, stride, storage_offset)
-    if place.shape != src.shape:
-        raise RuntimeError(f"{tuple(src.shape)} in the place of {tuple(place.shape)}")
-    if overlaps_itself(place):
+    destination = self.as_strided(size, stride, storage_offset)
+    if destination.shape != src.shape:
+        raise RuntimeError(f"{tuple(src.shape)} in the place of {tuple(destination.shape)}")
+    if overlaps_itself(destination):
         raise RuntimeError(f"elements of {tuple(size)} by {tuple(stride)} lie at one place")
-    parts = [t for t in (self, place) if t.numel()]
+    parts = [t for t in (self, destination) if t.numel()]
     first = min([t.storage_offset() for t in parts], default=0)
     n = max([last_of(t) + 1 - first for t in parts], default=0)
     memory = torch.empty(first + n, dtype=self.dtype, device=self.device)  # the result keeps the storage offset
     fill(memory.narrow(0, first, n), self.as_strided((n,), (1,), first))
-    fill(as_in(memory, place), src)
+    fill(as_in(memory, destination), src)
     return as_in(memory, self)

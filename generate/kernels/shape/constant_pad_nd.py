@@ -1,6 +1,6 @@
 """aten::constant_pad_nd(Tensor self, SymInt[] pad, Scalar value=0) -> Tensor
 
-Where nothing is added, a copy that lies as what is left of the tensor.
+If all padding is zero or negative, the result is a copy with the memory layout of the cropped tensor.
 """
 
 import torch
@@ -20,23 +20,23 @@ DTYPES = (
 def wrapper(self, pad, value=0):
     if len(pad) % 2 or len(pad) > 2 * self.dim():
         raise RuntimeError(f"pad {list(pad)} of {self.dim()} dimensions")
-    kept, starts, shape = self, [0] * self.dim(), list(self.shape)
+    cropped, starts, shape = self, [0] * self.dim(), list(self.shape)
     for k in range(len(pad) // 2):
         d, (before, after) = self.dim() - 1 - k, pad[2 * k : 2 * k + 2]
         shape[d] += before + after
         if shape[d] < 0:
             raise RuntimeError(f"pad {list(pad)} of {tuple(self.shape)}")
         first, end = max(-before, 0), self.shape[d] - max(-after, 0)
-        kept = kept.narrow(d, min(first, self.shape[d]), max(end - first, 0))
+        cropped = cropped.narrow(d, min(first, self.shape[d]), max(end - first, 0))
         starts[d] = max(before, 0)
     if all([p <= 0 for p in pad]):
-        out = torch.empty_like(kept)
-        fill(as_reals(out), as_reals(kept))
+        out = torch.empty_like(cropped)
+        fill(as_reals(out), as_reals(cropped))
         return out
     without_overflow(self.dtype, value)
     out = torch.empty(shape, dtype=self.dtype, device=self.device, memory_format=common_format([self]))
     if not self.is_complex():
-        return arranged(kept, out, starts, number=value)
-    for part, source, number in zip(parts_of(out), parts_of(kept), parts_of(value), strict=True):
+        return arranged(cropped, out, starts, number=value)
+    for part, source, number in zip(parts_of(out), parts_of(cropped), parts_of(value), strict=True):
         arranged(source, part, starts, number=number)
     return out

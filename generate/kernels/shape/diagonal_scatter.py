@@ -11,9 +11,9 @@ DTYPES = (
 
 def wrapper(self, src, offset=0, dim1=0, dim2=1):
     out = same_strides(self)
-    place = out.diagonal(offset, dim1, dim2)
-    if place.shape != src.shape:
-        raise RuntimeError(f"{tuple(src.shape)} on a diagonal of {tuple(place.shape)}")
+    diagonal = out.diagonal(offset, dim1, dim2)
+    if diagonal.shape != src.shape:
+        raise RuntimeError(f"{tuple(src.shape)} on a diagonal of {tuple(diagonal.shape)}")
     convert_into(out, self)
-    convert_into(place, src)
+    convert_into(diagonal, src)
     return out

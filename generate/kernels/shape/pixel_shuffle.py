@@ -17,7 +17,7 @@ def wrapper(self, upscale_factor):
     shape = (*self.shape[:-3], channels // (r * r), rows * r, columns * r)
     out = torch.empty(shape, dtype=self.dtype, device=self.device, memory_format=common_format([self]))
     if out.numel() and not shuffle_pixels(self, out, rows, columns, r, False):
-        to = out.unflatten(-1, (columns, r)).unflatten(-3, (rows, r))  # channel, row, i, column, j
+        target = out.unflatten(-1, (columns, r)).unflatten(-3, (rows, r))  # channel, row, i, column, j
         x = self.unflatten(-3, (channels // (r * r), r, r))  # channel, i, j, row, column
-        fill(to, x.movedim((-2, -4, -1, -3), (-4, -3, -2, -1)))
+        fill(target, x.movedim((-2, -4, -1, -3), (-4, -3, -2, -1)))
     return out

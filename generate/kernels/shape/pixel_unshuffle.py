@@ -17,7 +17,7 @@ def wrapper(self, downscale_factor):
     shape = (*self.shape[:-3], channels * r * r, rows, columns)
     out = torch.empty(shape, dtype=self.dtype, device=self.device, memory_format=common_format([self]))
     if out.numel() and not shuffle_pixels(self, out, rows, columns, r, True):
-        to = out.unflatten(-3, (channels, r, r))  # channel, i, j, row, column
+        target = out.unflatten(-3, (channels, r, r))  # channel, i, j, row, column
         x = self.unflatten(-1, (columns, r)).unflatten(-3, (rows, r))  # channel, row, i, column, j
-        fill(to, x.movedim((-3, -1, -4, -2), (-4, -3, -2, -1)))
+        fill(target, x.movedim((-3, -1, -4, -2), (-4, -3, -2, -1)))
     return out

@@ -8,16 +8,16 @@ DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32",
 
 
 def wrapper(self, repeats):
-    lacking = len(repeats) - self.dim()
-    if lacking < 0 or any([r < 0 for r in repeats]):
+    new_dims = len(repeats) - self.dim()
+    if new_dims < 0 or any([r < 0 for r in repeats]):
         raise RuntimeError(f"repeats {list(repeats)} of {self.dim()} dimensions")
-    size = [1] * lacking + list(self.shape)
+    size = [1] * new_dims + list(self.shape)
     shape = [r * n for r, n in zip(repeats, size, strict=True)]
     out = torch.empty(shape, dtype=self.dtype, device=self.device)
-    apart = [v for pair in zip(repeats, size, strict=True) for v in pair]
+    split_shape = [v for pair in zip(repeats, size, strict=True) for v in pair]
     x = self
     for d in range(self.dim()):
         x = x.unsqueeze(2 * d)
     if out.numel():
-        fill(out.view(apart), x.expand(apart))
+        fill(out.view(split_shape), x.expand(split_shape))
     return out

@@ -1,6 +1,6 @@
 """aten::roll(Tensor self, SymInt[1] shifts, int[1] dims=[]) -> Tensor
 
-Without dimensions the elements are rolled as if they were a row.
+Without dims, the tensor is rolled as if it were flat.
 """
 
 import torch
@@ -14,7 +14,7 @@ DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32",
 
 def wrapper(self, shifts, dims=()):
     if not self.numel():
-        return torch.empty_like(self)  # ATen looks at neither shifts nor dimensions then
+        return torch.empty_like(self)  # as in ATen, which ignores shifts and dims here
     if not dims and len(shifts) == 1:
         x = self if self.is_contiguous() else copied(self)
         out = torch.empty(self.shape, dtype=self.dtype, device=self.device)

@@ -1,6 +1,6 @@
 """aten::rot90(Tensor self, int k=1, int[] dims=[0, 1]) -> Tensor
 
-A reversed copy, of which two dimensions then change places.
+Makes a reversed copy and then swaps two of its dimensions.
 """
 
 import torch

@@ -1,7 +1,7 @@
 """aten::slice_backward(Tensor grad_output, SymInt[] input_sizes, int dim, SymInt start, SymInt end, SymInt step) ->
     Tensor
 
-The gradient where the slice was taken, and zeros elsewhere.
+The result holds the gradient at the slice, and zeros elsewhere.
 """
 
 import torch

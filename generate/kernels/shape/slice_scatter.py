@@ -1,7 +1,7 @@
 """aten::slice_scatter(Tensor self, Tensor src, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) ->
     Tensor
 
-A copy that lies as the tensor does.
+The result has the strides of self.
 """
 
 from blocks.copies import same_strides

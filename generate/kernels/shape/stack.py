@@ -1,6 +1,7 @@
 """aten::stack(Tensor[] tensors, int dim=0) -> Tensor
 
-The output is what cat would give, with dim split in two: channels-last where all inputs are, else contiguous.
+The output has the layout of `cat`'s result, with dim split in two: channels-last if all inputs are, else
+contiguous.
 """
 
 import torch

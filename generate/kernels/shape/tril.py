@@ -1,6 +1,6 @@
 """aten::tril(Tensor self, SymInt diagonal=0) -> Tensor
 
-An element whose column lies more than `diagonal` right of its row is zero.
+An element is zero if its column exceeds its row by more than `diagonal`.
 """
 
 import torch

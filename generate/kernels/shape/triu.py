@@ -1,6 +1,6 @@
 """aten::triu(Tensor self, SymInt diagonal=0) -> Tensor
 
-An element whose column lies less than `diagonal` right of its row is zero.
+An element is zero if its column exceeds its row by less than `diagonal`.
 """
 
 import torch

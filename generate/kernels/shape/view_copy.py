@@ -1,6 +1,6 @@
 """aten::view_copy(Tensor self, SymInt[] size) -> Tensor
 
-Of elements in row-major order, also where no view has these sizes.
+Elements are taken in row-major order, even if no view with these sizes exists.
 """
 
 import math

@@ -1,6 +1,6 @@
 """aten::_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor
 
-x - max - log(sum of exponentials), by blocks/rows.py.
+Computes x - max - log(sum of exponentials), with blocks/rows.py.
 """
 
 import torch

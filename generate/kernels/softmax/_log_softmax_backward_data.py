@@ -1,6 +1,6 @@
 """aten::_log_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor
 
-grad - exp(output) * sum(grad).
+Computes grad - exp(output) * sum(grad).
 """
 
 import torch
@@ -26,7 +26,7 @@ def log_softmax_backward(grad, y, total):
 def wrapper(grad_output, output, dim, input_dtype):
     identical_dtypes(grad_output, output)
     inputs = [grad_output, output]
-    converted = grad_output.dtype == torch.float32 and input_dtype == torch.float16  # by the forward call
+    converted = grad_output.dtype == torch.float32 and input_dtype == torch.float16  # by the forward pass
     if not converted and input_dtype != grad_output.dtype:
         raise RuntimeError(f"a gradient of {grad_output.dtype} for {input_dtype}")
     dtype = input_dtype if converted else grad_output.dtype

@@ -1,6 +1,6 @@
 """aten::_safe_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor
 
-A row that is all -inf before it is converted becomes zeros.
+A row that is all -inf, before the conversion to dtype, becomes zeros.
 """
 
 import triton
@@ -23,5 +23,5 @@ def safe_softmax(given, x, peak, total, alive):
 
 def wrapper(self, dim, dtype=None):
     dtype = dtype or self.dtype
-    how = {"kind": "safe_softmax", "map": counted, "commons": [self.dtype, dtype]}
-    return map_rows(safe_softmax, [self, self], dim, dtype=dtype, **how)
+    options = {"kind": "safe_softmax", "map": counted, "commons": [self.dtype, dtype]}
+    return map_rows(safe_softmax, [self, self], dim, dtype=dtype, **options)

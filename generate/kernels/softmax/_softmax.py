@@ -1,6 +1,6 @@
 """aten::_softmax(Tensor self, int dim, bool half_to_float) -> Tensor
 
-exp(x - max) / sum, by blocks/rows.py.
+Computes exp(x - max) / sum, with blocks/rows.py.
 """
 
 import torch

@@ -1,7 +1,8 @@
 """aten::_histogramdd_bin_edges(Tensor self, int[] bins, *, float[]? range=None, Tensor? weight=None,
     bool density=False) -> Tensor[]
 
-Along each dimension bins are of one width, between the least and the largest of the points where no range is given.
+Along each dimension, bins have equal width. If no range is given, it extends from the smallest to the largest
+coordinate.
 """
 
 from blocks.many_bins import even_edges

@@ -1,8 +1,8 @@
 """aten::_histogramdd_from_bin_cts(Tensor self, int[] bins, *, float[]? range=None, Tensor? weight=None,
     bool density=False) -> Tensor
 
-Bins of one width along each dimension, between the ends that are given or those of the points. self: points [..., D];
-result: the numbers of points in bins, the sums of their weights, or their density.
+Points self [..., D] are counted in bins with equal width along each dimension. The range is the given one, or
+that of the points. The result is the point counts, the sums of weights, or their density.
 """
 
 from blocks.many_bins import even_edges, point_bins

@@ -1,8 +1,8 @@
 """aten::_histogramdd_from_bin_tensors(Tensor self, Tensor[] bins, *, Tensor? weight=None, bool density=False) ->
     Tensor
 
-Bins between the given edges along each dimension. self: points [..., D]; result: the numbers of points in bins, the
-sums of their weights, or their density.
+Points self [..., D] are counted in bins between the given edges along each dimension. The result is the point
+counts, the sums of weights, or their density.
 """
 
 from blocks.many_bins import point_bins

@@ -1,6 +1,7 @@
 """aten::_unique(Tensor self, bool sorted=True, bool return_inverse=False) -> (Tensor, Tensor)
 
-In ascending order always. Each NaN is one of its own, behind all numbers. How many there are is read back.
+The result is always in ascending order. Each NaN is distinct and follows all numbers. The result's size is
+read back.
 """
 
 from blocks.distinct import distinct_elements

@@ -1,9 +1,9 @@
 """aten::bincount(Tensor self, Tensor? weights=None, SymInt minlength=0) -> Tensor
 
-The largest number, which is read from the device, says how many bins there are. A program counts in bins of its own
-where these are few, for the elements, and adds what it found by atomics; weights are added by atomics, in float32 if
-they are of that type and else in float64. Of few bins that take atomics there are several copies, which wait for each
-other less, and are added up.
+The largest number, read back from the device, determines the bin count. If there are few bins for the
+elements, a program instance counts in its own bins and adds them to the result with atomics. Otherwise each
+element uses an atomic. Weights are added with atomics, in fp32 for fp32 weights and else in fp64. Few bins
+that take atomics have several copies, which reduces contention, and the copies are added up.
 """
 
 import torch
@@ -21,13 +21,21 @@ DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32",
 
 @triton.jit
 def most_if_negative(x):
-    """The number, or in the place of a negative one the largest there is."""
+    """Return the number, or the largest int64 if it is negative."""
     return tl.where(x < 0, 0x7FFFFFFFFFFFFFFF, x.to(tl.int64))
 
 
 @triton.jit
 def bin_by_bin_kernel(x_ptr, weights_ptr, out_ptr, n, bins, copies, stride, weight_stride, BLOCK: tl.constexpr):
-    """A block, each element or weight by an atomic of its own, in one of so many copies of the bins."""
+    """Add BLOCK elements or weights with one atomic each.
+
+    Integer arguments except `copies` are encoded by `plain`.
+
+    Tensors:
+        x_ptr: [n] integers, read.
+        weights_ptr: [n], read, or None.
+        out_ptr: [copies, bins], updated with atomics; program instances take turns with the copies.
+    """
     n, bins = plain_value(n), plain_value(bins)
     out_ptr += (tl.program_id(0) % copies).to(tl.int64) * bins
     i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
@@ -44,7 +52,12 @@ def bin_by_bin_kernel(x_ptr, weights_ptr, out_ptr, n, bins, copies, stride, weig
 
 @triton.jit
 def own_bins_kernel(x_ptr, out_ptr, n, bins, stride, SIZE: tl.constexpr, BLOCK: tl.constexpr, BLOCKS: tl.constexpr):
-    """So many blocks, counted in SIZE bins of the program's own, of which it adds each but once."""
+    """Count BLOCKS blocks in registers, then add each nonzero bin with one atomic.
+
+    Tensors:
+        x_ptr: [n] integers, read.
+        out_ptr: [bins], updated with atomics; bins <= SIZE.
+    """
     n, bins = plain_value(n), plain_value(bins)
     counts = tl.zeros([SIZE], tl.int32)
     for k in range(BLOCKS):
@@ -65,17 +78,17 @@ def wrapper(self, weights=None, minlength=0):
             if weights.shape != self.shape:
                 raise RuntimeError(f"weights {tuple(weights.shape)} for {tuple(self.shape)}")
             dtype = torch.float32 if weights.dtype == torch.float32 else torch.float64
-        how = {"map": most_if_negative, "common": self.dtype, "values": (torch.int64,)}
-        most = reduce("max", [self], None, dtype=torch.int64, **how).item()
+        options = {"map": most_if_negative, "common": self.dtype, "values": (torch.int64,)}
+        most = reduce("max", [self], None, dtype=torch.int64, **options).item()
         if most == 0x7FFFFFFFFFFFFFFF:
             raise RuntimeError("bins of negative numbers")
         bins = max(most + 1, minlength)
     size = max(triton.next_power_of_2(bins), 16)
-    long = size <= 1024 and n >= 1 << 20 and n >= 4096 * size  # what programs add is then little beside what they count
-    own = weights is None and (bins <= 128 or long)
-    copies = 1 if own else max(min(65536 // max(bins, 1), n // 65536), 1)
+    long = size <= 1024 and n >= 1 << 20 and n >= 4096 * size  # counting then costs much more than the atomics
+    private_bins = weights is None and (bins <= 128 or long)
+    copies = 1 if private_bins else max(min(65536 // max(bins, 1), n // 65536), 1)
     out = fill(torch.empty((copies, bins), dtype=dtype, device=self.device), 0)
-    if n and own:
+    if n and private_bins:
         BLOCK, BLOCKS = (2048, 8) if long else (1024, 1)
         sizes = plain(n), plain(bins), plain(self.stride(0))
         own_bins_kernel[(triton.cdiv(n, BLOCK * BLOCKS),)](self, out, *sizes, SIZE=size, BLOCK=BLOCK, BLOCKS=BLOCKS)

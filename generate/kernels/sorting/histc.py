@@ -1,7 +1,7 @@
 """aten::histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor
 
-Where min is max, the range is that of the elements, and from 1 less to 1 more where these are all equal. NaN and what
-lies outside counts nowhere. Integers are counted as numbers of double precision.
+If min == max, the range is that of the elements. If all elements are equal, the range extends by 1 on both
+sides. NaN and values out of range are not counted. Integers are counted as fp64 numbers.
 """
 
 import torch
@@ -15,8 +15,8 @@ DTYPES = ("bfloat16", "float16", "float32", "float64", "int16", "int32", "int64"
 def wrapper(self, bins=100, min=0, max=0):
     if self.dtype == torch.bool or bins <= 0:
         raise RuntimeError(f"{bins} bins for {self.dtype}")
-    own, x = min == max, self
+    from_elements, x = min == max, self
     if not self.is_floating_point():
         x = fill(torch.empty(self.shape, dtype=torch.float64, device=self.device), self)
-    found = bin_counts(x, bins, range_of(x, None if own else min, max, 1.0))
-    return found if x is self else fill(torch.empty(bins, dtype=self.dtype, device=self.device), found)
+    counts = bin_counts(x, bins, range_of(x, None if from_elements else min, max, 1.0))
+    return counts if x is self else fill(torch.empty(bins, dtype=self.dtype, device=self.device), counts)

@@ -3,8 +3,9 @@
 aten::histogram.bins_tensor(Tensor self, Tensor bins, *, Tensor? weight=None, bool density=False) -> (Tensor hist,
     Tensor bin_edges)
 
-Elements are searched for among the edges and sorted by their bins; a program sums the weights of a bin, in an order
-that does not change from run to run. The last bin has its upper edge too; NaN and what lies outside counts nowhere.
+Elements are looked up in the edges by binary search and sorted by bin. A program instance sums one bin's
+weights, in an order that never changes from run to run. The last bin includes its upper edge. NaN and values
+out of range are not counted.
 """
 
 import torch
@@ -25,7 +26,13 @@ DTYPES = ("float32", "float64")
 
 @triton.jit
 def bin_keys_kernel(x_ptr, edges_ptr, places_ptr, n, bins, steps, BLOCK: tl.constexpr):
-    """The bin of each element, from how many edges are not above it; `bins` where it counts nowhere."""
+    """Replace the number of edges <= x by x's bin, or by `bins` if x is not counted.
+
+    Tensors:
+        x_ptr: n elements, read; offsets from `steps`.
+        edges_ptr: [bins + 1], read.
+        places_ptr: [n] int64, read and written.
+    """
     i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     x = tl.load(x_ptr + strided(i, steps[0], steps[1][0], False, False), mask=i < n, other=0)
     place = tl.load(places_ptr + i, mask=i < n, other=0)
@@ -35,7 +42,16 @@ def bin_keys_kernel(x_ptr, edges_ptr, places_ptr, n, bins, steps, BLOCK: tl.cons
 
 @triton.jit
 def bin_sums_kernel(keys_ptr, order_ptr, weight_ptr, out_ptr, n, depth, steps, BLOCK: tl.constexpr):
-    """What the weights of bin program_id(0) come to, or how many elements it has."""
+    """Store the sum of weights in bin program_id(0), or its element count without weights.
+
+    Two binary searches locate the first and the last (exclusive) element.
+
+    Tensors:
+        keys_ptr, order_ptr: [n] sorted bins and their elements, read.
+        weight_ptr: n weights, read, or None; offsets from `steps`.
+        out_ptr: [bins], written.
+        depth: Binary search steps.
+    """
     first = tl.program_id(0).to(tl.int64) + tl.arange(0, 2)
     low, high = tl.zeros_like(first), tl.zeros_like(first) + n
     for _ in range(depth):
@@ -62,12 +78,12 @@ def density_of(count, total, low, high):
 
 
 def depth_of(n):
-    """How many steps a binary search among n takes."""
+    """Return the number of binary search steps among n elements."""
     return len([k for k in range(63) if n >> k])
 
 
 def edges_of(x, bins, ends):
-    """The edges of bins, a new tensor of x's dtype."""
+    """Return the bin edges as a new tensor with x's dtype."""
     if isinstance(bins, torch.Tensor):
         if bins.dim() != 1 or bins.shape[0] < 2 or bins.dtype != x.dtype:
             raise RuntimeError(f"edges {tuple(bins.shape)} of {bins.dtype} for {x.dtype}")

@@ -1,6 +1,6 @@
 """aten::kthvalue(Tensor self, SymInt k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)
 
-Of equal elements those that come first are the smaller ones. NaN counts as larger than all numbers.
+Equal elements are ranked by position. NaN counts as larger than all numbers.
 """
 
 import torch

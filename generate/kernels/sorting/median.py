@@ -1,7 +1,7 @@
 """aten::median(Tensor self) -> Tensor
 aten::median.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)
 
-Of an even number of elements the lower of the two in the middle; NaN where there is one.
+For an even count, the result is the lower of the two middle elements. If any element is NaN, it is NaN.
 """
 
 from blocks.ranked import middle_of

@@ -1,7 +1,7 @@
 """aten::mode(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)
 
-The least of the elements that are most frequent, of which each NaN is one of its own. Rows are sorted; how many equal
-elements begin at each place is found by a binary search.
+The result is the smallest among the most frequent elements. Each NaN is distinct. Rows are sorted, and a
+binary search counts the equal elements that follow each position.
 """
 
 import torch
@@ -17,7 +17,14 @@ DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32",
 
 @triton.jit
 def run_lengths_kernel(keys_ptr, lengths_ptr, size, n, depth, FLOATING: tl.constexpr, BLOCK: tl.constexpr):
-    """Of each element of sorted rows of n how many from it on are equal. FLOATING: the largest key is of NaN."""
+    """Count the equal elements from each position on, in sorted rows with n elements.
+
+    Tensors:
+        keys_ptr: [rows, n] sorted keys, size elements, read.
+        lengths_ptr: [rows, n] int64, written.
+        depth: Binary search steps.
+        FLOATING: The largest key belongs to NaN, whose length is 1.
+    """
     i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     key = tl.load(keys_ptr + i, mask=i < size, other=0)
     col, row = i % n, i // n

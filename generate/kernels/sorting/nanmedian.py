@@ -1,7 +1,8 @@
 """aten::nanmedian(Tensor self) -> Tensor
 aten::nanmedian.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)
 
-Of an even number of elements the lower of the two in the middle, NaN left out; NaN where all are.
+NaN elements are ignored. For an even count, the result is the lower of the two middle elements. If all
+elements are NaN, it is NaN.
 """
 
 from blocks.ranked import middle_of

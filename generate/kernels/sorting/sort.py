@@ -1,7 +1,7 @@
 """aten::sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)
 aten::sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)
 
-Equal elements stay in their order. NaN counts as larger than all numbers.
+The sort is always stable. NaN counts as larger than all numbers.
 """
 
 import torch

@@ -1,6 +1,6 @@
 """aten::topk(Tensor self, SymInt k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices)
 
-In order always, equal elements too. NaN counts as larger than all numbers.
+The result is always sorted, and equal elements keep their order. NaN counts as larger than all numbers.
 """
 
 import torch

@@ -1,7 +1,8 @@
 """aten::unique_consecutive(Tensor self, bool return_inverse=False, bool return_counts=False, int? dim=None) -> (Tensor,
     Tensor, Tensor)
 
-Of neighbours that are equal, elements or slices along dim, one. NaN is equal to none. How many there are is read back.
+Keeps one element, or slice along dim, from each run of equal neighbors. NaN is not equal to anything. The
+result's size is read back.
 """
 
 from blocks.distinct import distinct_elements, distinct_slices

@@ -1,8 +1,8 @@
 """aten::_coalesce(Tensor self) -> Tensor
 
-Entries are sorted by their row (the row-major flat index of the sparse dimensions). Where a sorted row differs from the
-one before, a new row of the result begins; a program sums the values of each in the type to compute in, in an order
-that does not change from run to run. How many rows there are is read back before that.
+Entries are sorted by row, the row-major flat index in the sparse dimensions. A result row begins at each
+sorted entry whose row differs from the one before. A program instance sums one row's values in the compute
+dtype, in an order that never changes from run to run. The row count is read back before that.
 """
 
 import math
@@ -26,6 +26,13 @@ BLOCK_SORT = 512
 
 @triton.jit
 def entry_rows_kernel(indices_ptr, rows_ptr, nnz, stride, row_stride, BLOCK: tl.constexpr):
+    """Compute the flat row number for each entry.
+
+    Tensors:
+        indices_ptr: [sparse dimensions, nnz], read; strides in `stride`.
+        rows_ptr: [nnz] int64, written.
+        row_stride: Rows per step in each sparse dimension.
+    """
     i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     mask = i < nnz
     row = tl.zeros_like(i)
@@ -36,7 +43,7 @@ def entry_rows_kernel(indices_ptr, rows_ptr, nnz, stride, row_stride, BLOCK: tl.
 
 @triton.jit
 def begins(rows_ptr, i, nnz):
-    """1 where a sorted entry is the first of its row."""
+    """Return 1 if a sorted entry is the first one in its row, else 0."""
     row = tl.load(rows_ptr + i, mask=i < nnz, other=0)
     before = tl.load(rows_ptr + i - 1, mask=(i > 0) & (i < nnz), other=-1)
     return ((row != before) & (i < nnz)).to(tl.int64)
@@ -44,6 +51,12 @@ def begins(rows_ptr, i, nnz):
 
 @triton.jit
 def first_entries_kernel(rows_ptr, counts_ptr, nnz, BLOCK: tl.constexpr):
+    """Count the rows that begin in each block of sorted entries.
+
+    Tensors:
+        rows_ptr: [nnz] sorted rows, read.
+        counts_ptr: [blocks] int64, written.
+    """
     block = tl.program_id(0).to(tl.int64)
     i = block * BLOCK + tl.arange(0, BLOCK)
     tl.store(counts_ptr + block, tl.sum(begins(rows_ptr, i, nnz), 0))
@@ -63,7 +76,15 @@ def row_starts_kernel(
     DIMS: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
-    """Where each row begins among the sorted entries, and its indices; behind the last, where that ends."""
+    """Store each row's first sorted entry and its indices, and nnz after the last row.
+
+    Tensors:
+        rows_ptr, order_ptr: [nnz] sorted rows and their entries, read.
+        places_ptr: [blocks + 1], the number of rows that begin before each block, read.
+        indices_ptr: [DIMS, nnz], read; strides in `stride`.
+        starts_ptr: [rows + 1] int64, written.
+        out_ptr: [DIMS, rows], row stride `out_stride`, written.
+    """
     block = tl.program_id(0).to(tl.int64)
     i = block * BLOCK + tl.arange(0, BLOCK)
     first = begins(rows_ptr, i, nnz)
@@ -91,6 +112,14 @@ def row_sums_kernel(
     ROWS: tl.constexpr,
     COLUMNS: tl.constexpr,
 ):
+    """Sum the values of one row, for COLUMNS columns and ROWS entries at a time.
+
+    Tensors:
+        values_ptr: [nnz, *shape], read; strides in `stride` and `column_stride`.
+        order_ptr: [nnz], sorted entries, read.
+        starts_ptr: [rows + 1], read.
+        out_ptr: [rows, *shape], contiguous, written.
+    """
     row = tl.program_id(0).to(tl.int64)
     width = 1
     for k in tl.static_range(len(shape)):
@@ -132,11 +161,11 @@ def wrapper(self):
     row_starts_kernel[(blocks,)](
         rows, order, places, indices, starts, out_indices, nnz, indices.stride(), nnz, DIMS=dims, BLOCK=BLOCK_SORT
     )
-    found = places.select(0, blocks).item()
+    row_count = places.select(0, blocks).item()
     width = math.prod(values.shape[1:])
     if width:
         columns = min(triton.next_power_of_2(width), 256)
-        row_sums_kernel[(found, triton.cdiv(width, columns))](
+        row_sums_kernel[(row_count, triton.cdiv(width, columns))](
             values,
             order,
             starts,
@@ -148,4 +177,4 @@ def wrapper(self):
             ROWS=1024 // columns,
             COLUMNS=columns,
         )
-    return coalesced(out_indices.narrow(1, 0, found), out_values.narrow(0, 0, found), size)
+    return coalesced(out_indices.narrow(1, 0, row_count), out_values.narrow(0, 0, row_count), size)

@@ -1,6 +1,6 @@
 """aten::_to_dense(Tensor self, ScalarType? dtype=None, bool? masked_grad=None) -> Tensor
 
-Zeros, and the entries added to them.
+The entries are added to a tensor with zeros.
 """
 
 from blocks.creation import new_full

@@ -1,8 +1,8 @@
 """aten::_to_sparse(Tensor self, *, Layout? layout=None, int[2]? blocksize=None, int? dense_dim=None) -> Tensor
 aten::_to_sparse.sparse_dim(Tensor self, int sparse_dim) -> Tensor
 
-Entries are the elements that are not zero or, with dense dimensions, the rows with such elements. How many there are is
-read from the device.
+Entries are the nonzero elements or, with dense dimensions, the rows that contain any. The entry count is read
+back from the device.
 """
 
 import torch

@@ -1,7 +1,7 @@
 """aten::sparse_mask(Tensor self, Tensor mask) -> Tensor
 
-The elements of a dense tensor at the indices of a sparse one: one flat grid over the new values, one over a copy of the
-indices.
+Reads a dense tensor's elements at the indices of a sparse one. One flat grid computes the new values, and
+another one copies the indices.
 """
 
 import torch
@@ -20,6 +20,13 @@ LAYOUTS = ("sparse_coo", "strided")
 def masked_rows_kernel(
     x_ptr, indices_ptr, out_ptr, n, indices_stride, row_stride, shape, column_stride, BLOCK: tl.constexpr
 ):
+    """Read the dense elements for BLOCK new values.
+
+    Tensors:
+        x_ptr: Dense tensor, read; strides in `row_stride` (sparse dimensions) and `column_stride`.
+        indices_ptr: [sparse dimensions, nnz], read; strides in `indices_stride`.
+        out_ptr: [nnz, *shape], n elements, contiguous, written.
+    """
     e = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     mask = e < n
     width = 1
@@ -35,11 +42,11 @@ def masked_rows_kernel(
 def wrapper(self, mask):
     if self.is_sparse or self.shape != mask.shape:
         raise RuntimeError("a dense tensor is masked by a sparse one of its own shape")
-    indices, given = mask._indices(), mask._values()
-    dims, n, strides = indices.shape[0], given.numel(), self.stride()
-    kept = torch.empty_like(indices)
-    values = torch.empty(given.shape, dtype=self.dtype, device=self.device)
-    elementwise(identity, indices, out=kept)
+    indices, mask_values = mask._indices(), mask._values()
+    dims, n, strides = indices.shape[0], mask_values.numel(), self.stride()
+    new_indices = torch.empty_like(indices)
+    values = torch.empty(mask_values.shape, dtype=self.dtype, device=self.device)
+    elementwise(identity, indices, out=new_indices)
     if n:
         masked_rows_kernel[(triton.cdiv(n, 1024),)](
             self,
@@ -48,8 +55,10 @@ def wrapper(self, mask):
             n,
             indices.stride(),
             tuple(strides[:dims]),
-            tuple(given.shape[1:]),
+            tuple(mask_values.shape[1:]),
             tuple(strides[dims:]),
             BLOCK=1024,
         )
-    return torch.sparse_coo_tensor(kept, values, mask.shape, is_coalesced=mask.is_coalesced(), check_invariants=False)
+    return torch.sparse_coo_tensor(
+        new_indices, values, mask.shape, is_coalesced=mask.is_coalesced(), check_invariants=False
+    )

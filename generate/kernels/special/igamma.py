@@ -1,6 +1,6 @@
 """aten::igamma(Tensor self, Tensor other) -> Tensor
 
-P(a, x), the regularised lower incomplete gamma function; in fp64 for narrower types.
+Computes P(a, x), the regularized lower incomplete gamma function. All dtypes are computed in fp64.
 """
 
 import torch

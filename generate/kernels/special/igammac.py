@@ -1,6 +1,7 @@
 """aten::igammac(Tensor self, Tensor other) -> Tensor
 
-Q(a, x) = 1 - P(a, x), the regularised upper incomplete gamma function; in fp64 for narrower types.
+Computes Q(a, x) = 1 - P(a, x), the regularized upper incomplete gamma function. All dtypes are computed in
+fp64.
 """
 
 import torch

@@ -1,6 +1,6 @@
 """aten::lgamma(Tensor self) -> Tensor
 
-log |Gamma|.
+Computes log |Gamma(x)|.
 """
 
 from blocks.elementwise import elementwise

@@ -1,6 +1,6 @@
 """aten::polygamma(int n, Tensor self) -> Tensor
 
-The n-th derivative of digamma, (-1)^(n + 1) n! zeta(n + 1, x); the first is reflected below 1/2.
+Computes the n-th derivative of digamma, (-1)^(n + 1) * n! * zeta(n + 1, x). For n = 1, x < 1/2 is reflected.
 """
 
 import triton
@@ -20,7 +20,11 @@ def polygamma(x, n, sign, factorial):
 
 @triton.jit
 def trigamma(x):
-    """Reflected below 1/2, moved above 10, in fp32 5, by a sum of inverse squares, and an asymptotic series."""
+    """Return the first derivative of digamma.
+
+    Arguments below 1/2 are reflected. A sum of inverse squares then moves the argument to at least 10 (5 in
+    fp32), and an asymptotic series follows.
+    """
     LEAST: tl.constexpr = 10 if x.dtype.is_fp64() else 5
     y = tl.where(x < 0.5, 1 - x, x)
     total = tl.zeros_like(y)

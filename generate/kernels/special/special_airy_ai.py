@@ -1,6 +1,6 @@
 """aten::special_airy_ai(Tensor x) -> Tensor
 
-The Airy function of the first kind; in fp64 for fp32.
+Computes the Airy function of the first kind, in fp64 for all dtypes.
 """
 
 import torch

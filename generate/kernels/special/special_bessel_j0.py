@@ -1,6 +1,6 @@
 """aten::special_bessel_j0(Tensor self) -> Tensor
 
-The Bessel function of the first kind of order 0; in fp64 for fp32.
+Computes the Bessel function of the first kind with order 0, in fp64 for all dtypes.
 """
 
 import torch

@@ -1,6 +1,6 @@
 """aten::special_bessel_y1(Tensor self) -> Tensor
 
-The Bessel function of the second kind of order 1; in fp64 for fp32.
+Computes the Bessel function of the second kind with order 1, in fp64 for all dtypes.
 """
 
 import torch

@@ -2,7 +2,7 @@
 aten::special_chebyshev_polynomial_t.n_scalar(Tensor x, Scalar n) -> Tensor
 aten::special_chebyshev_polynomial_t.x_scalar(Scalar x, Tensor n) -> Tensor
 
-In fp64 for fp32: the recurrence amplifies roundings.
+Computed in fp64 for all dtypes, because the recurrence amplifies rounding errors.
 """
 
 import torch

@@ -1,6 +1,6 @@
 """aten::special_entr(Tensor self) -> Tensor
 
--x log x; 0 at 0, and minus infinity below.
+Computes -x * log(x). The result is 0 at x = 0, and minus infinity for x < 0.
 """
 
 import triton

@@ -1,6 +1,6 @@
 """aten::special_erfcx(Tensor self) -> Tensor
 
-e^(x^2) erfc(x).
+Computes e^(x^2) * erfc(x).
 """
 
 import triton

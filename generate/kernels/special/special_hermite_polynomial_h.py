@@ -2,7 +2,7 @@
 aten::special_hermite_polynomial_h.n_scalar(Tensor x, Scalar n) -> Tensor
 aten::special_hermite_polynomial_h.x_scalar(Scalar x, Tensor n) -> Tensor
 
-In fp64 for fp32: the recurrence amplifies roundings.
+Computed in fp64 for all dtypes, because the recurrence amplifies rounding errors.
 """
 
 import torch

@@ -1,6 +1,6 @@
 """aten::special_log_ndtr(Tensor self) -> Tensor
 
-The logarithm of the share of the normal distribution below x.
+Computes the logarithm of the standard normal distribution function at x.
 """
 
 import triton

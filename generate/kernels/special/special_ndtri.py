@@ -1,6 +1,6 @@
 """aten::special_ndtri(Tensor self) -> Tensor
 
-The number below which a share p of the normal distribution lies.
+Computes the inverse of the standard normal distribution function: the x with P(X <= x) = p.
 """
 
 import triton

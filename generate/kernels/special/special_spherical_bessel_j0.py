@@ -1,6 +1,6 @@
 """aten::special_spherical_bessel_j0(Tensor x) -> Tensor
 
-sin(x) / x, by its power series below 0.5.
+Computes sin(x) / x, with its power series for |x| < 0.5.
 """
 
 import triton

@@ -1,6 +1,6 @@
 """aten::_fft_c2c(Tensor self, SymInt[] dim, int normalization, bool forward) -> Tensor
 
-Along no dimension, a copy.
+If `dim` is empty, the result is a copy.
 """
 
 import torch

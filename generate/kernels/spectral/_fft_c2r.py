@@ -1,6 +1,7 @@
 """aten::_fft_c2r(Tensor self, int[] dim, int normalization, SymInt last_dim_size) -> Tensor
 
-Backward, of the first half and the middle of the last of `dim`, to real numbers of `last_dim_size`.
+Backward transform to last_dim_size real numbers along the last dimension in `dim`. The input holds the
+non-negative frequencies there: the first half and the middle.
 """
 
 from blocks.fourier import empty_transform, transform, transformed_dims

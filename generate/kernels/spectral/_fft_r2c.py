@@ -1,6 +1,7 @@
 """aten::_fft_r2c(Tensor self, int[] dim, int normalization, bool onesided) -> Tensor
 
-Forward. onesided: of the last of `dim`, the first half and the middle, of which the others are conjugates.
+Forward transform of real numbers. If onesided, the result only holds the non-negative frequencies (the first
+half and the middle) along the last dimension in `dim`; the others are their conjugates.
 """
 
 from blocks.fourier import empty_transform, transform, transformed_dims
