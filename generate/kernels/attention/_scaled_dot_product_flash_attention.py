@@ -11,7 +11,7 @@ import torch
 from blocks.attention import attention, attention_tile, check_attention, shared_heads
 
 OVERLOADS = ("aten::_scaled_dot_product_flash_attention",)
-DTYPES = ("bfloat16", "float16", "float32")  # backward has float32 among its arguments, and serves where forward does
+DTYPES = ("bfloat16", "float16", "float32")  # as for backward, which has fp32 arguments
 
 
 def wrapper(query, key, value, dropout_p=0.0, is_causal=False, return_debug_mask=False, *, scale=None, philox):

@@ -40,7 +40,7 @@ CHUNK = 16
 def add_product(mine, x, acc):
     """Return acc + mine @ x, with mine a 0/1 matrix.
 
-    For fp32, x is split into three bf16 terms, so that the product runs on tensor cores without losing bits.
+    fp32 x is split into three bf16 terms that add up to it, so that the products run in bf16.
     """
     if x.dtype == tl.float32:
         ones = mine.to(tl.bfloat16)

@@ -57,9 +57,9 @@ def unfold_backward_kernel(
     total = tl.zeros([BLOCK], OPMATH)
     for k in range(tl.cdiv(size, step)):
         window = at // step - k
-        place = at - window * step
-        valid = mask & (window >= 0) & (window < integer_value(windows, PLAIN)) & (place < size)
-        offset = window * integer_value(window_stride, PLAIN) + place * integer_value(place_stride, PLAIN)
+        in_window = at - window * step
+        valid = mask & (window >= 0) & (window < integer_value(windows, PLAIN)) & (in_window < size)
+        offset = window * integer_value(window_stride, PLAIN) + in_window * integer_value(place_stride, PLAIN)
         total += tl.load(grad_ptr + offset, mask=valid, other=0).to(OPMATH)
     tl.store(out_ptr + i, convert(total, out_ptr.dtype.element_ty), mask=mask)
 

@@ -164,8 +164,8 @@ def order_of(views, kept):
 
 def multiplied(views, sums, before, out):
     """Store the sums of products of the views in `out`; `before` lists the dimensions that are summed first."""
-    full, kept = views[0].shape, [d for d in range(out.dim()) if d not in sums]
-    operands, layout = (views, layout_of(*views[:2], [], kept)) if before else order_of(views, kept)
+    full, kept_dims = views[0].shape, [d for d in range(out.dim()) if d not in sums]
+    operands, layout = (views, layout_of(*views[:2], [], kept_dims)) if before else order_of(views, kept_dims)
     dims = [*layout, before, [d for d in sums if d not in before]]
     batch, M, N, K, terms = [math.prod([full[d] for d in several]) for several in dims]
     exact = out.dtype == torch.float64 or not out.dtype.is_floating_point

@@ -5,7 +5,7 @@ The result is the sum over a window, divided by its size. There are three cases:
 
 - Small windows on contiguous planes: a lane in a flat grid computes two results, one below the other, so rows
   in both windows are read once. With a column stride of 2, two elements are read at a time.
-- A window that covers the whole plane: the result is the mean over a row.
+- A window that covers the whole plane: each plane is summed as one row.
 - All others use the general window kernels.
 """
 

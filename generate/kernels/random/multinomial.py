@@ -1,8 +1,9 @@
 """aten::multinomial(Tensor self, SymInt num_samples, bool replacement=False, *, Generator? generator=None) -> Tensor
 
 With replacement, each sample is the position of a uniform number among the cumulative sums of the weights.
-Without replacement, the samples are the categories with the smallest waiting times, which are exponential
-numbers with the weights as rates (Efraimidis and Spirakis, Weighted random sampling with a reservoir, 2006).
+Without replacement, each category draws an exponential waiting time with its weight as the rate. The samples
+are the categories with the smallest times (Efraimidis and Spirakis, Weighted random sampling with a
+reservoir, 2006).
 """
 
 import torch

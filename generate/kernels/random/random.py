@@ -1,8 +1,8 @@
 """aten::random(Tensor self, *, Generator? generator=None) -> Tensor
 aten::random.to(Tensor self, int to, *, Generator? generator=None) -> Tensor
 
-Returns integers in [0, to). By default, the upper bound is the largest integer up to which the dtype
-represents all integers.
+Returns integers in [0, to). By default, the last one is the largest integer up to which the dtype represents
+all integers.
 """
 
 import torch

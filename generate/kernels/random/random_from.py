@@ -1,6 +1,6 @@
 """aten::random.from(Tensor self, int from, int? to, *, Generator? generator=None) -> Tensor
 
-Returns integers in [from, to). By default, the upper bound is the largest integer up to which the dtype
+Returns integers in [from, to). By default, the last one is the largest integer up to which the dtype
 represents all integers.
 """
 

@@ -91,15 +91,15 @@ def wrapper(self, dim=(), *, keepdim=False, mode=0):
     if mode != 0 or len(set(over)) != len(over) or not (over or self.numel()):
         raise RuntimeError(f"dimensions {dim} of {tuple(self.shape)}, mode {mode}")
     over = [d for d in dims if d in over or not dim]
-    kept = [d for d in dims if d not in over]
-    shape = [1 if d in over else self.shape[d] for d in dims if keepdim or d in kept]
+    kept_dims = [d for d in dims if d not in over]
+    shape = [1 if d in over else self.shape[d] for d in dims if keepdim or d in kept_dims]
     m, n = math.prod(shape), math.prod([self.shape[d] for d in over])
     if n == 0:
         raise IndexError(f"dimensions {dim} of {tuple(self.shape)} are empty")
     out = torch.empty(shape, dtype=torch.int64, device=self.device)
     if m:
         small = m * n < 4096
-        inner = [min([self.stride(d) for d in some if self.shape[d] > 1] or [0]) for some in (kept, over)]
+        inner = [min([self.stride(d) for d in some if self.shape[d] > 1] or [0]) for some in (kept_dims, over)]
         BLOCK_M, BLOCK_N = hash_tile(m, n, *inner)
         parts = max(min(528 // triton.cdiv(m, BLOCK_M), n // (2 * BLOCK_N)), 1)
         steps = triton.cdiv(triton.cdiv(n, parts), BLOCK_N)
@@ -112,7 +112,7 @@ def wrapper(self, dim=(), *, keepdim=False, mode=0):
             integer(m, small),
             integer(n, small),
             integer(steps, small),
-            walk([self], kept, small),
+            walk([self], kept_dims, small),
             walk([self], over, small),
             PARTS=parts > 1,
             PLAIN=small,

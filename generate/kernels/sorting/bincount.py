@@ -39,15 +39,15 @@ def bin_by_bin_kernel(x_ptr, weights_ptr, out_ptr, n, bins, copies, stride, weig
     n, bins = plain_value(n), plain_value(bins)
     out_ptr += (tl.program_id(0) % copies).to(tl.int64) * bins
     i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
-    place = tl.load(x_ptr + i * plain_value(stride), mask=i < n, other=0).to(tl.int64)
-    inside = (i < n) & (place >= 0) & (place < bins)
+    bin_index = tl.load(x_ptr + i * plain_value(stride), mask=i < n, other=0).to(tl.int64)
+    inside = (i < n) & (bin_index >= 0) & (bin_index < bins)
     if weights_ptr is not None:
         weight = convert(
             tl.load(weights_ptr + i * plain_value(weight_stride), mask=i < n, other=0), out_ptr.dtype.element_ty
         )
-        tl.atomic_add(out_ptr + place, weight, mask=inside, sem="relaxed")
+        tl.atomic_add(out_ptr + bin_index, weight, mask=inside, sem="relaxed")
     else:
-        add_counts(out_ptr, place, inside, bins, 0)
+        add_counts(out_ptr, bin_index, inside, bins, 0)
 
 
 @triton.jit
@@ -62,9 +62,9 @@ def own_bins_kernel(x_ptr, out_ptr, n, bins, stride, SIZE: tl.constexpr, BLOCK: 
     counts = tl.zeros([SIZE], tl.int32)
     for k in range(BLOCKS):
         i = (tl.program_id(0).to(tl.int64) * BLOCKS + k) * BLOCK + tl.arange(0, BLOCK)
-        place = tl.load(x_ptr + i * plain_value(stride), mask=i < n, other=0).to(tl.int64)
-        inside = (i < n) & (place >= 0) & (place < bins)
-        counts += tl.histogram(place.to(tl.int32), SIZE, inside)
+        bin_index = tl.load(x_ptr + i * plain_value(stride), mask=i < n, other=0).to(tl.int64)
+        inside = (i < n) & (bin_index >= 0) & (bin_index < bins)
+        counts += tl.histogram(bin_index.to(tl.int32), SIZE, inside)
     k = tl.arange(0, SIZE)
     tl.atomic_add(out_ptr + k, counts.to(tl.int64), mask=(k < bins) & (counts > 0), sem="relaxed")
 

@@ -35,9 +35,9 @@ def bin_keys_kernel(x_ptr, edges_ptr, places_ptr, n, bins, steps, BLOCK: tl.cons
     """
     i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     x = tl.load(x_ptr + strided(i, steps[0], steps[1][0], False, False), mask=i < n, other=0)
-    place = tl.load(places_ptr + i, mask=i < n, other=0)
-    inside = (place > 0) & (x <= tl.load(edges_ptr + bins))
-    tl.store(places_ptr + i, tl.where(inside, tl.minimum(place, bins) - 1, bins), mask=i < n)
+    edge_count = tl.load(places_ptr + i, mask=i < n, other=0)
+    inside = (edge_count > 0) & (x <= tl.load(edges_ptr + bins))
+    tl.store(places_ptr + i, tl.where(inside, tl.minimum(edge_count, bins) - 1, bins), mask=i < n)
 
 
 @triton.jit

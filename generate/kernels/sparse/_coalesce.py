@@ -88,13 +88,13 @@ def row_starts_kernel(
     block = tl.program_id(0).to(tl.int64)
     i = block * BLOCK + tl.arange(0, BLOCK)
     first = begins(rows_ptr, i, nnz)
-    place = tl.load(places_ptr + block) + tl.cumsum(first, 0) - first
+    position = tl.load(places_ptr + block) + tl.cumsum(first, 0) - first
     mask = first != 0
-    tl.store(starts_ptr + place, i, mask=mask)
+    tl.store(starts_ptr + position, i, mask=mask)
     entry = tl.load(order_ptr + i, mask=mask, other=0)
     for k in tl.static_range(DIMS):
         index = tl.load(indices_ptr + k * stride[0] + entry * stride[1], mask=mask)
-        tl.store(out_ptr + k * out_stride + place, index, mask=mask)
+        tl.store(out_ptr + k * out_stride + position, index, mask=mask)
     if block == tl.num_programs(0) - 1:
         tl.store(starts_ptr + tl.load(places_ptr + block + 1), nnz)
 

@@ -44,9 +44,9 @@ def wrapper(self, mask):
         raise RuntimeError("a dense tensor is masked by a sparse one of its own shape")
     indices, mask_values = mask._indices(), mask._values()
     dims, n, strides = indices.shape[0], mask_values.numel(), self.stride()
-    new_indices = torch.empty_like(indices)
+    out_indices = torch.empty_like(indices)
     values = torch.empty(mask_values.shape, dtype=self.dtype, device=self.device)
-    elementwise(identity, indices, out=new_indices)
+    elementwise(identity, indices, out=out_indices)
     if n:
         masked_rows_kernel[(triton.cdiv(n, 1024),)](
             self,
@@ -60,5 +60,5 @@ def wrapper(self, mask):
             BLOCK=1024,
         )
     return torch.sparse_coo_tensor(
-        new_indices, values, mask.shape, is_coalesced=mask.is_coalesced(), check_invariants=False
+        out_indices, values, mask.shape, is_coalesced=mask.is_coalesced(), check_invariants=False
     )

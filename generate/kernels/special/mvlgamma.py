@@ -1,6 +1,6 @@
 """aten::mvlgamma(Tensor self, int p) -> Tensor
 
-Computes p * (p - 1) / 4 * log(pi) plus the sum of log |Gamma| at x, x - 1/2, ..., x - (p - 1) / 2, in fp64.
+Adds p * (p - 1) / 4 * log(pi) and log |Gamma| at x, x - 1/2, ..., x - (p - 1) / 2, in fp64.
 """
 
 import torch
