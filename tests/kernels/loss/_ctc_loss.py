@@ -18,10 +18,10 @@ CASES = {
     ],
 }
 FAULTS = {
-    "over equal labels": ("state - 2, follows, blank", "state - 1, follows, blank"),
-    "over equal labels of many": ("s - 2, third, blank", "s - 1, third, blank"),
+    "over equal labels": ("state - 2, has_previous, blank", "state - 1, has_previous, blank"),
+    "over equal labels of many": ("s - 2, has_two_before, blank", "s - 1, has_two_before, blank"),
     "nothing waits": ("tl.debug_barrier()", "pass"),
-    "begins anywhere": ("begun = (k == 0)", "begun = (k < 2)"),
+    "begins anywhere": ("is_reachable = (k == 0)", "is_reachable = (k < 2)"),
     "no blank behind the last": ("(labels == LANES) & (first + i > 0)", "(labels > LANES) & (first + i > 0)"),
     "one end": ("log_sum_two(last_blank, last_label)", "log_sum_two(last_blank, last_blank)"),
 }

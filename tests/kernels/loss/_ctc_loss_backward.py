@@ -21,8 +21,8 @@ CASES = {
     ],
 }
 FAULTS = {
-    "over equal labels": ("state + 2, leads, blank", "state + 1, leads, blank"),
-    "over equal labels of many": ("s + 2, third, blank", "s + 1, third, blank"),
+    "over equal labels": ("state + 2, has_next, blank", "state + 1, has_next, blank"),
+    "over equal labels of many": ("s + 2, has_two_after, blank", "s + 1, has_two_after, blank"),
     "steps after the last": ("inside = (t < steps) & (c < C)", "inside = (t < T) & (c < C)"),
     "both of the last states": ("& ~final_blank[None, :]", "& (t >= 0)"),
 }

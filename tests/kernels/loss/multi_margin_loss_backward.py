@@ -11,6 +11,6 @@ CASES = {
 }
 FAULTS = {
     "its own class like others": ("tl.where(cols[None, :] == target[:, None], -total[:, None], slope)", "slope"),
-    "no mean": ("own * n if reduction == 1 else own", "own"),
+    "no mean": ("class_count * n if reduction == 1 else class_count", "class_count"),
 }
 REFUSED = {"aten::multi_margin_loss_backward": [("f32[9]", "f32[9,5]", "i64[8]<5", 1, 1, None, 0)]}

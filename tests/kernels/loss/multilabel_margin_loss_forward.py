@@ -12,5 +12,5 @@ CASES = {
 }
 FAULTS = {
     "no end": ("tl.where(target < 0, at, classes)", "classes"),
-    "targets are rivals": ("(cols < classes) & (found == 0)", "cols < classes"),
+    "targets are rivals": ("(cols < classes) & (times_listed == 0)", "cols < classes"),
 }

@@ -18,7 +18,7 @@ CASES = {
     ],
 }
 FAULTS = {
-    "a bin less": ("(place < bins)", "(place < bins - 1)"),
+    "a bin less": ("(bin_index < bins)", "(bin_index < bins - 1)"),
     "every number once": ("mask=(k < bins) & (counts > 0)", "mask=(k < bins) & (counts == 1)"),
 }
 REFUSED = {"aten::bincount": [("i64[4]<3", "f32[3]"), ("i64(2, -1, 0)",), ("i64[2,2]<3",)]}
