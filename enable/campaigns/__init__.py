@@ -1,1 +1,1 @@
-"""The dialogs of many operators, on an engine, and what they have shown."""
+"""Campaigns: run the dialogs of many operators on an engine, and report the results."""

@@ -1,8 +1,8 @@
-"""Campaigns: the dialogs of many operators, on an engine, with a directory that any later run goes on from.
+"""Run campaigns: the dialogs of many operators on an engine, with a directory from which a later run can resume.
 
-`<workspace>/campaigns/NAME/`: campaign.json (settings and operators, as they were when it began), dialogs/, and
-results.jsonl, a line for each operator that has ended. An operator without a line is gone on with from its journal; one
-that ended otherwise than by passing or for want of dialogs is tried again.
+The directory `<workspace>/campaigns/NAME/` contains campaign.json (settings and operators, as they were at the start),
+dialogs/, and results.jsonl with one line for each operator that has ended. An operator without a line is resumed from
+its journal. An operator is retried unless it passed or ran out of dialogs.
 """
 
 from __future__ import annotations
@@ -32,11 +32,14 @@ from generate.llm.budget import Budget, charge_runs
 from traces import UserError, jsonable
 
 DONE = ("PASSED", "OUT_OF_DIALOGS")  # exits after which an operator is not tried again
-_ABORTS = 3  # of operators one after the other, from the same cause, after which no other is begun
+_ABORTS = 3  # the campaign stops after this many consecutive operators were aborted for the same cause
 
 
 def named(campaign: Campaign) -> Campaign:
-    """With a name: its own, or one made of what it does, so that the same command finds the same campaign."""
+    """Return the campaign with a name: its own, or one derived from its work.
+
+    The derived name contains a hash, so the same command finds the same campaign again.
+    """
     if campaign.name:
         return campaign
     digest = hashlib.sha256(json.dumps(campaign.of_work(), sort_keys=True).encode()).hexdigest()[:8]
@@ -47,67 +50,81 @@ def named(campaign: Campaign) -> Campaign:
 def run_campaign(
     workspace: Workspace, base: Path | None, campaign: Campaign, words: Sequence[str], restart: bool = False
 ) -> dict[str, Any]:
-    """What `enable generate --json` prints. words: after `enable`, that ask for the same.
+    """Run or resume a campaign, and return the object that `enable generate --json` prints.
 
-    Raises UserError for what the user has to mend first, such as a campaign of that name with other settings.
+    Args:
+        workspace: Workspace with traces and campaigns.
+        base: Base library; None for the packaged one.
+        campaign: Settings; the name must be set.
+        words: Words after `enable` that repeat the command.
+        restart: True to rename the old directory and begin a new campaign.
+
+    Raises:
+        UserError: If the user has to fix something first, for example if a campaign with this name has other settings.
     """
     place = place_of(workspace, campaign.name)
     if restart:
         place.put_aside()
     with Work(workspace, base, campaign) as work:
-        told = _begun(place, work, campaign, words)
+        state = _begun(place, work, campaign, words)
         results = {row["overload"]: row for row in place.results()}
-        left = [o for o in told["operators"] if results.get(o, {}).get("exit") not in DONE]
-        if left:
-            for row in _work_on(work, left, told, words):
+        remaining = [o for o in state["operators"] if results.get(o, {}).get("exit") not in DONE]
+        if remaining:
+            for row in _work_on(work, remaining, state, words):
                 place.add(row)
                 results[row["overload"]] = row
-    return summary(campaign.name, told, list(results.values()))
+    return summary(campaign.name, state, list(results.values()))
 
 
 def _begun(place: Place, work: Work, campaign: Campaign, words: Sequence[str]) -> dict[str, Any]:
-    told = place.begun()
-    if told is None:
+    """Return the content of campaign.json; create it if the campaign is new.
+
+    Raises:
+        UserError: If the settings differ from those at the start.
+    """
+    state = place.begun()
+    if state is None:
         provider = load_provider(campaign.model.provider, options_of(campaign))  # before anything is written
         chosen = choose(work.refinement, campaign)
         by_hand = shlex.join(["enable", *words, "--llm", "manual"])
         askable(provider, [c.operator.overload for c in chosen], by_hand)
-        told = {
+        state = {
             "settings": campaign.of_work(),
             "operators": {c.operator.overload: c.category for c in chosen},
             "versions": {"torch": torch.__version__},
         }
-        place.begin(told)
-    if told["settings"] != campaign.of_work():
-        changed = [k for k, v in campaign.of_work().items() if told["settings"].get(k) != v]
+        place.begin(state)
+    if state["settings"] != campaign.of_work():
+        changed = [k for k, v in campaign.of_work().items() if state["settings"].get(k) != v]
         raise UserError(
             f"campaign {campaign.name} was begun with other settings ({', '.join(changed)}); "
             f"name another with --name, or begin anew: {shlex.join(['enable', *words, '--restart'])}"
         )
-    return told
+    return state
 
 
 def _work_on(work: Work, left: list[str], told: dict[str, Any], words: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """Run the dialogs of the remaining operators, and yield a result row for each."""
     budget = _budget(work)
     categories, counts = told["operators"], Counter[str]()
     aborted: list[str] = []
-    with doing(work.campaign.name, len(left)) as telling:
-        for held in _engine(work, budget, words).run(left):
+    with doing(work.campaign.name, len(left)) as progress:
+        for result in _engine(work, budget, words).run(left):
             kernel = None
-            if work.campaign.accept and held.passed:
-                operator = work.refinement.operator(held.overload)
-                held, kernel = accepted(work.refinement, operator, held, _model_name(work.campaign))
-            counts[held.exit.lower()] += 1
-            telling.step(", ".join(f"{n} {exit}" for exit, n in sorted(counts.items())))
-            yield {**jsonable(held), "kernel": kernel, "category": categories[held.overload]}
-            aborted = [*aborted, held.detail] if held.exit == "ABORTED" else []
+            if work.campaign.accept and result.passed:
+                operator = work.refinement.operator(result.overload)
+                result, kernel = accepted(work.refinement, operator, result, _model_name(work.campaign))
+            counts[result.exit.lower()] += 1
+            progress.step(", ".join(f"{n} {exit}" for exit, n in sorted(counts.items())))
+            yield {**jsonable(result), "kernel": kernel, "category": categories[result.overload]}
+            aborted = [*aborted, result.detail] if result.exit == "ABORTED" else []
             if len(aborted) >= _ABORTS and len(set(aborted[-_ABORTS:])) == 1:
                 say(f"{_ABORTS} operators in a row ended alike; no other is begun")
                 return
 
 
 def _budget(work: Work) -> Budget:
-    """What the campaign may use, with what earlier runs of it used taken off."""
+    """Return the campaign's budget, less the amounts that its earlier runs used."""
     spending, model = work.campaign.budget, work.campaign.model
     budget = Budget(spending.calls, spending.tokens, spending.money)
     charge_runs(budget, work.place.dialogs, price_of(model.price), price_of(model.summarizer_price or model.price))
@@ -115,6 +132,7 @@ def _budget(work: Work) -> Budget:
 
 
 def _engine(work: Work, budget: Budget, words: Sequence[str]) -> Engine:
+    """Return the engine: a Ray cluster, or threads in this process."""
     if work.campaign.engine == "ray":
         return Ray(work, budget, words)
     holder = work.holder(budget, words)
@@ -122,11 +140,12 @@ def _engine(work: Work, budget: Budget, words: Sequence[str]) -> Engine:
 
 
 def _model_name(campaign: Campaign) -> str:
+    """Return the provider and the model name, for the provenance."""
     return f"{campaign.model.provider} {campaign.model.name or ''}".rstrip()
 
 
 def summary(name: str, told: dict[str, Any], results: list[dict[str, Any]]) -> dict[str, Any]:
-    """Counts by exit, and the operators."""
+    """Return counts by exit, totals, and the result rows."""
     rows = {row["overload"]: row for row in results}
     exits = Counter(rows[o]["exit"] if o in rows else "NOT_BEGUN" for o in told["operators"])
     return {
@@ -140,10 +159,10 @@ def summary(name: str, told: dict[str, Any], results: list[dict[str, Any]]) -> d
 
 
 def plan(workspace: Workspace, base: Path | None, campaign: Campaign) -> dict[str, Any]:
-    """What a campaign would do: settings and operators. Asks no model and writes nothing."""
+    """Return the settings and operators of a campaign, without a call to a model and without writing anything."""
     with Work(workspace, base, campaign) as work:
-        told = work.place.begun()
-        names = list(told["operators"]) if told else [c.operator.overload for c in choose(work.refinement, campaign)]
+        state = work.place.begun()
+        names = list(state["operators"]) if state else [c.operator.overload for c in choose(work.refinement, campaign)]
         rows = [_planned(work, overload) for overload in names]
         done = {row["overload"]: row["exit"] for row in work.place.results()}
     settings = {**campaign.model_dump(mode="json"), "trace": trace_of(campaign)}
@@ -151,6 +170,7 @@ def plan(workspace: Workspace, base: Path | None, campaign: Campaign) -> dict[st
 
 
 def _planned(work: Work, overload: str) -> dict[str, Any]:
+    """Return the plan's row for an operator."""
     refinement = work.refinement
     operator = refinement.operator(overload)
     kernel = operator.replaces

@@ -1,6 +1,7 @@
-"""Dialogs on a Ray cluster: one task an operator, its journal in the workspace, which every node has to see.
+"""Run dialogs on a Ray cluster: one task per operator, with its journal in the workspace.
 
-Nothing is lost with a worker: Ray begins its task again on another, and that goes on from the journal.
+Every node needs access to the workspace. If a worker is lost, Ray restarts its task on another worker, and the task
+resumes from the journal.
 """
 
 from __future__ import annotations
@@ -25,10 +26,22 @@ from traces import UserError
 
 
 class Ray:
-    """As many tasks at once as the campaign has workers; each takes a core, and on a GPU platform a GPU."""
+    """An engine that runs one Ray task per operator.
+
+    At most `campaign.workers` tasks run at once. Each task takes one core, and on a GPU platform one GPU.
+    """
 
     def __init__(self, work: Work, budget: Budget, words: Sequence[str]) -> None:
-        """Raises UserError where Ray is not installed or the cluster cannot be reached."""
+        """Connect to the cluster.
+
+        Args:
+            work: Cases, judge and models of the campaign.
+            budget: Budget; tasks receive the amount that remains when they start.
+            words: Words after `enable` that repeat the campaign.
+
+        Raises:
+            UserError: If Ray is not installed or the cluster cannot be reached.
+        """
         campaign, session = work.campaign, work.session
         ray = connected(campaign.address, campaign.workers)
         self._ray, self._budget, self._workers = ray, budget, campaign.workers
@@ -39,6 +52,10 @@ class Ray:
         self._task = ray.remote(_hold).options(num_cpus=1, num_gpus=gpus, max_retries=RETRIES)
 
     def run(self, overloads: Sequence[str]) -> Iterator[HeldDialogs]:
+        """Run the dialogs, and yield results in the order of completion.
+
+        If the caller leaves the iterator early, running tasks are cancelled.
+        """
         waiting = list(overloads)
         running: dict[Any, str] = {}
         try:
@@ -46,20 +63,21 @@ class Ray:
                 while waiting and len(running) < self._workers:
                     overload = waiting.pop(0)
                     running[self._task.remote(*self._given, overload, self._budget.left())] = overload
-                with redirect_stdout(sys.stderr):  # where Ray prints that a worker was lost
+                with redirect_stdout(sys.stderr):  # Ray prints messages about lost workers to stdout
                     (done,), _ = self._ray.wait(list(running), num_returns=1)
                 overload = running.pop(done)
-                held = self._result(done, overload)
-                self._budget.charge(held.tokens, 0, calls=held.calls)
-                yield held
+                result = self._result(done, overload)
+                self._budget.charge(result.tokens, 0, calls=result.calls)
+                yield result
         finally:
             for task in running:
                 self._ray.cancel(task, force=True)
 
     def _result(self, done: Any, overload: str) -> HeldDialogs:
+        """Return a task's result; a UserError or a crashed worker becomes an aborted operator."""
         try:
-            held: HeldDialogs = self._ray.get(done)
-            return held
+            result: HeldDialogs = self._ray.get(done)
+            return result
         except self._ray.exceptions.RayTaskError as error:
             cause = error.as_instanceof_cause()
             if isinstance(cause, UserError):
@@ -72,16 +90,16 @@ class Ray:
 def _hold(
     root: str, base: str | None, settings: str, words: tuple[str, ...], overload: str, left: dict[str, Any]
 ) -> HeldDialogs:
-    """In a worker: hold one operator's dialogs, with what the budget still has."""
+    """Run one operator's dialogs in a worker process, with the remaining budget."""
     work = _work(root, base, settings)
     work.session.reload_library()
     holder: Holder = work.holder(Budget(**left), words)
-    return replace(holder.hold(work.refinement.operator(overload)), tried=None)  # a trial does not travel
+    return replace(holder.hold(work.refinement.operator(overload)), tried=None)  # a trial is not sent between processes
 
 
 @cache
 def _work(root: str, base: str | None, settings: str) -> Work:
-    """Once a worker process, which ends with its children."""
+    """Return the worker process's cases, judge and models; they are created once and end with the process."""
     work = Work(Workspace(Path(root)), Path(base) if base else None, parse(json.loads(settings), "campaign"), tests=1)
     work.__enter__()
     return work

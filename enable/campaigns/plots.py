@@ -1,4 +1,4 @@
-"""Figures, drawn with matplotlib where it is installed."""
+"""Draw figures with matplotlib, an optional dependency."""
 
 from __future__ import annotations
 
@@ -11,8 +11,12 @@ from traces import UserError
 
 
 def empty_figure(path: Path) -> Any:
-    """A figure that can be written to `path`. Raises UserError without matplotlib, for a kind of file that it does not
-    write, and for a place where no file can be."""
+    """Return an empty figure that can be written to `path`.
+
+    Raises:
+        UserError: If matplotlib is not installed, if it cannot write this file type, or if the path is a
+            directory or its parent does not exist.
+    """
     try:
         from matplotlib.figure import Figure
     except ImportError:
@@ -28,8 +32,11 @@ def empty_figure(path: Path) -> Any:
 
 @contextmanager
 def axes_of(path: Path) -> Iterator[Any]:
-    """The axes of a figure that is written to `path` when the block ends. Raises UserError as `empty_figure`, and where
-    nothing can be written."""
+    """Yield the axes of a figure that is written to `path` at the end of the block.
+
+    Raises:
+        UserError: As in `empty_figure`, and if the file cannot be written.
+    """
     figure = empty_figure(path)
     axes = figure.add_subplot()
     axes.grid(alpha=0.3)
@@ -41,7 +48,7 @@ def axes_of(path: Path) -> Iterator[Any]:
 
 
 def draw_losses(title: str, curves: Mapping[str, Sequence[float]], path: Path) -> None:
-    """Losses by step, a curve a name. Raises UserError as `axes_of`."""
+    """Draw losses by step, one curve per name. Raises UserError as `axes_of` does."""
     with axes_of(path) as axes:
         for number, (name, losses) in enumerate(curves.items()):
             style = "-" if number == 0 else "--"

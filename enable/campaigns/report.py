@@ -1,4 +1,7 @@
-"""What campaigns have shown: coverage, calls, causes; of one, side by side, and of all together."""
+"""Report the results of campaigns: coverage, calls and causes, for each campaign and for all together.
+
+Used by `enable campaign report`.
+"""
 
 from __future__ import annotations
 
@@ -19,10 +22,10 @@ from generate.machine import EventKind, Flaw
 from traces import UserError
 from verify.outcome import LINT, UNREACHED, Outcome
 
-_STEPS = (1, 2, 3, 5, 10, 15, 20, 30, 45)  # LLM calls at which the cumulative coverage is told
+_STEPS = (1, 2, 3, 5, 10, 15, 20, 30, 45)  # numbers of LLM calls for which the report has the cumulative coverage
 _OPERATOR = ["overload", "category", "exit", "passed", "calls", "dialogs", "tokens", "model_s", "tests_s", "cause"]
 _ANSWER = ["overload", "category", "number", "outcome", "cause"]
-# How far an answer came that ended so.
+# Rank of each outcome by the checks that an answer had passed before it.
 _REACHED: dict[str, int] = {
     **dict.fromkeys(map(str, Flaw), 0),
     LINT: 1,
@@ -37,7 +40,15 @@ _VARYING = re.compile(r"0x[0-9a-f]+|\d+(\.\d+)?(e[+-]?\d+)?|'[^']*'|\"[^\"]*\"|`
 
 @dataclass(frozen=True)
 class Told:
-    """One campaign. operators: a row each, of those that have ended or wait; answers: a row for each answer judged."""
+    """The data for one campaign's report.
+
+    Attributes:
+        name: Name.
+        settings: Settings, as stored in campaign.json.
+        operators: One row per operator, including those that have not ended.
+        answers: One row per judged answer.
+        total: Operator count.
+    """
 
     name: str
     settings: dict[str, Any]
@@ -47,14 +58,18 @@ class Told:
 
 
 def read(place: Place) -> Told:
-    """Raises UserError if there is no such campaign or it is damaged."""
-    told = place.begun()
-    if told is None:
+    """Return the data for a campaign's report.
+
+    Raises:
+        UserError: If there is no such campaign, or if it is damaged.
+    """
+    state = place.begun()
+    if state is None:
         names = sorted(p.name for p in place.path.parent.glob("*") if p.is_dir())
         raise UserError(f"no campaign {place.path.name!r}; there are: {', '.join(names) or 'none'}")
     results = {row["overload"]: row for row in place.results()}
     rows, answers = [], []
-    for overload, category in told["operators"].items():
+    for overload, category in state["operators"].items():
         judged = list(_answers(place.dialogs / slug(overload)))
         answers += [{"overload": overload, "category": category, **answer} for answer in judged]
         row = results.get(overload, {})
@@ -74,11 +89,11 @@ def read(place: Place) -> Told:
         )
     operators, judged_answers = pd.DataFrame(rows, columns=_OPERATOR), pd.DataFrame(answers, columns=_ANSWER)
     operators = operators.astype({"passed": bool})
-    return Told(place.path.name, told["settings"], operators, judged_answers, len(told["operators"]))
+    return Told(place.path.name, state["settings"], operators, judged_answers, len(state["operators"]))
 
 
 def _answers(home: Path) -> Iterator[dict[str, Any]]:
-    """Each answer of the newest run: its number, what judged it, and why it was refused."""
+    """Yield each answer in the newest run: its number, its outcome, and the cause of a refusal."""
     journals = sorted(home.glob(f"run-*/{NAME}"))
     number = 0
     for record in read_journal(journals[-1], torn=True) if journals else ():
@@ -99,14 +114,18 @@ def _answers(home: Path) -> Iterator[dict[str, Any]]:
 
 
 def cause(outcome: str, report: str) -> str:
-    """The first telling line of a report without what differs from operator to operator: names, numbers, shapes."""
+    """Return the most informative line in a report, without names, numbers and shapes.
+
+    These differ between operators, and without them equal causes can be grouped. The last line that begins with an
+    exception's name is preferred; otherwise the first line is used. The line is cut at 120 characters.
+    """
     lines = [line.strip() for line in report.splitlines() if line.strip()]
     telling = next((line for line in reversed(lines) if re.match(r"\w*(Error|Exception)\b", line)), "")
     return f"{outcome}: {_VARYING.sub('*', telling or (lines[0] if lines else ''))[:120]}"
 
 
 def cumulative(told: Told) -> pd.Series[float]:
-    """The share of the operators that passed within n answers, in percent, by n."""
+    """Return the percentage of operators that passed within n answers, indexed by n."""
     passed = told.operators[told.operators.passed]
     most = int(passed.calls.max()) if len(passed) else 0
     counts = [(passed.calls <= n).sum() for n in range(1, most + 1)]
@@ -114,40 +133,40 @@ def cumulative(told: Told) -> pd.Series[float]:
 
 
 def union(campaigns: Sequence[Told]) -> dict[str, list[str]]:
-    """Operators of any campaign, by whether one of them passed it."""
+    """Return the operators that passed in at least one campaign, and those that passed in none."""
     passed = {o for told in campaigns for o in told.operators[told.operators.passed].overload}
-    every = {o for told in campaigns for o in told.operators.overload}
-    return {"passed": sorted(passed), "left": sorted(every - passed)}
+    all_operators = {o for told in campaigns for o in told.operators.overload}
+    return {"passed": sorted(passed), "left": sorted(all_operators - passed)}
 
 
 def mended(told: Told) -> dict[str, dict[str, int]]:
-    """By the kind of feedback: answers that it followed, and how many next answers came past what had refused them."""
-    found: dict[str, dict[str, int]] = defaultdict(lambda: {"answers": 0, "answered_again": 0, "got_further": 0})
+    """Return by kind of feedback how many answers got it, were followed by another answer, and then got further."""
+    counts: dict[str, dict[str, int]] = defaultdict(lambda: {"answers": 0, "answered_again": 0, "got_further": 0})
     for _, group in told.answers.groupby("overload", sort=False):
         outcomes = list(group.outcome)
         for outcome, following in zip(outcomes, [*outcomes[1:], None], strict=True):
             if outcome == Outcome.PASS:
                 continue
-            found[outcome]["answers"] += 1
+            counts[outcome]["answers"] += 1
             if following is not None:
-                found[outcome]["answered_again"] += 1
-                found[outcome]["got_further"] += _REACHED[following] > _REACHED[outcome]
-    return dict(found)
+                counts[outcome]["answered_again"] += 1
+                counts[outcome]["got_further"] += _REACHED[following] > _REACHED[outcome]
+    return dict(counts)
 
 
 def clusters(campaigns: Iterable[Told]) -> list[dict[str, Any]]:
-    """Why operators did not pass, the commonest cause first, with the operators it kept."""
-    found: dict[str, set[str]] = defaultdict(set)
+    """Return the causes for operators that did not pass, the most common first, with their operators."""
+    operators_by_cause: dict[str, set[str]] = defaultdict(set)
     for told in campaigns:
         for row in told.operators[~told.operators.passed].itertuples():
             if row.exit not in ("NOT_BEGUN", "WAITING"):
-                found[str(row.cause)].add(str(row.overload))
-    ordered = sorted(found.items(), key=lambda item: (-len(item[1]), item[0]))
+                operators_by_cause[str(row.cause)].add(str(row.overload))
+    ordered = sorted(operators_by_cause.items(), key=lambda item: (-len(item[1]), item[0]))
     return [{"cause": text, "operators": sorted(overloads)} for text, overloads in ordered]
 
 
 def differing(campaigns: Sequence[Told]) -> dict[str, list[Any]]:
-    """Settings in which the campaigns differ, with the value of each: the axes of an ablation."""
+    """Return the settings that differ between the campaigns, with all their values: the axes of an ablation."""
     flat = [dict(flattened(told.settings)) for told in campaigns]
     names = list(dict.fromkeys(name for settings in flat for name in settings))
     values = {name: [settings.get(name) for settings in flat] for name in names}
@@ -155,7 +174,7 @@ def differing(campaigns: Sequence[Told]) -> dict[str, list[Any]]:
 
 
 def report(campaigns: Sequence[Told]) -> dict[str, Any]:
-    """What `enable campaign report --json` prints."""
+    """Return the object that `enable campaign report --json` prints."""
     return {
         "campaigns": [_one(told) for told in campaigns],
         "differing": differing(campaigns),
@@ -165,9 +184,10 @@ def report(campaigns: Sequence[Told]) -> dict[str, Any]:
 
 
 def _one(told: Told) -> dict[str, Any]:
+    """Return one campaign's part of the report."""
     rows = told.operators
-    ended = rows[rows.passed]
-    within = cumulative(told)
+    passed = rows[rows.passed]
+    percent_by_calls = cumulative(told)
     categories = rows.groupby("category").passed.agg(["size", "sum"])
     return {
         "campaign": told.name,
@@ -179,26 +199,26 @@ def _one(told: Told) -> dict[str, Any]:
         "percent": round(100 * float(rows.passed.mean()), 1) if len(rows) else 0.0,
         "exits": dict(Counter(rows.exit)),
         "calls": int(rows.calls.sum()),
-        "calls_of_passed": float(ended.calls.median()) if len(ended) else None,
+        "calls_of_passed": float(passed.calls.median()) if len(passed) else None,
         "tokens": int(rows.tokens.sum()),
         "tokens_per_operator": float(rows.tokens.median()) if len(rows) else 0.0,
         "seconds": {"model": round(float(rows.model_s.sum()), 1), "tests": round(float(rows.tests_s.sum()), 1)},
         "categories": {str(c): {"total": int(r["size"]), "passed": int(r["sum"])} for c, r in categories.iterrows()},
-        "passed_within_calls": {n: round(float(within[n]), 1) for n in _STEPS if n in within.index},
+        "passed_within_calls": {n: round(float(percent_by_calls[n]), 1) for n in _STEPS if n in percent_by_calls.index},
         "feedback": mended(told),
     }
 
 
 def draw(campaigns: Sequence[Told], path: Path) -> None:
-    """Cumulative coverage against LLM calls as a step curve a campaign; the kind of file is its suffix.
+    """Draw cumulative coverage against LLM calls, one step curve per campaign; the suffix selects the file type.
 
-    Raises UserError as `plots.axes_of`.
+    Raises UserError as `plots.axes_of` does.
     """
     with axes_of(path) as axes:
         for told in campaigns:
-            within = cumulative(told)
+            percent_by_calls = cumulative(told)
             label = f"{told.name} ({told.total} operators)"
-            axes.step([0, *within.index], [0.0, *within], where="post", label=label)
+            axes.step([0, *percent_by_calls.index], [0.0, *percent_by_calls], where="post", label=label)
         axes.set_xlabel("LLM calls of an operator")
         axes.set_ylabel("operators that pass (%)")
         axes.set_ylim(0, 100)

@@ -1,4 +1,4 @@
-"""Which operators a campaign works on."""
+"""Choose the operators for a campaign."""
 
 from __future__ import annotations
 
@@ -18,31 +18,42 @@ NO_CATEGORY = "-"
 
 @dataclass(frozen=True)
 class Chosen:
-    """An operator and its category in the published table, `-` where the trace is not OpInfo's."""
+    """An operator and its category in the published OpInfo table.
+
+    Attributes:
+        operator: Operator.
+        category: Category; `-` if the trace was not recorded from OpInfo.
+    """
 
     operator: Operator
     category: str
 
 
 def trace_of(campaign: Campaign) -> str:
-    """The trace whose cases are used."""
+    """Return the name of the trace with the campaign's cases."""
     match = QUERY.fullmatch(campaign.query)
     return match[2] if match else campaign.trace
 
 
 def choose(refinement: Refinement, campaign: Campaign) -> list[Chosen]:
-    """The operators, the most called first, named ones in the user's order.
+    """Return the operators for a campaign, the most called first; operators that the user named keep their order.
 
-    refinement: of the campaign's trace alone. Raises UserError where a name or a category is unknown.
+    Args:
+        refinement: Refinement for the campaign's trace alone.
+        campaign: Settings.
+
+    Raises:
+        UserError: If a name or a category is unknown.
     """
     categories = refinement.users.categories
     _check_categories(campaign, categories.values())
     chosen = dict.fromkeys(refinement.operator(o) for o in _overloads(refinement, campaign))
-    found = [Chosen(o, categories.get(o.overload, NO_CATEGORY)) for o in chosen]
-    return [c for c in found if not campaign.categories or c.category in campaign.categories][: campaign.most]
+    selected = [Chosen(o, categories.get(o.overload, NO_CATEGORY)) for o in chosen]
+    return [c for c in selected if not campaign.categories or c.category in campaign.categories][: campaign.most]
 
 
 def _check_categories(campaign: Campaign, known: Iterable[str]) -> None:
+    """Raise UserError if a category is not in the trace."""
     unknown = sorted(set(campaign.categories) - set(known))
     if unknown:
         choices = ", ".join(sorted(set(known))) or "none: it is not of OpInfo"
@@ -50,6 +61,7 @@ def _check_categories(campaign: Campaign, known: Iterable[str]) -> None:
 
 
 def _overloads(refinement: Refinement, campaign: Campaign) -> Iterable[str]:
+    """Return the overloads that the campaign's query or its operator list selects."""
     match, name = QUERY.fullmatch(campaign.query), trace_of(campaign)
     trace, session = refinement.trace(name), refinement.session
     calls: Counter[str] = Counter()
@@ -67,7 +79,10 @@ def _overloads(refinement: Refinement, campaign: Campaign) -> Iterable[str]:
 
 
 def _named(refinement: Refinement, trace: str, given: str, calls: Counter[str]) -> list[str]:
-    """The overloads that a word of the user means: one, or those an operator of OpInfo calls and has no kernel for."""
+    """Return the overloads for a user's word: one overload, or those that an OpInfo operator calls.
+
+    An OpInfo operator stands for its overloads without a kernel, or for all its overloads if each has a kernel.
+    """
     if "::" in given:
         resolve(given)
         return [given]
@@ -81,5 +96,5 @@ def _named(refinement: Refinement, trace: str, given: str, calls: Counter[str]) 
             f"{given!r} is neither an overload such as aten::exp nor an operator of OpInfo in the trace {trace}; "
             f"record it: {record}, and pass --trace {name}"
         )
-    lacking = [o for o in operators[given] if library.match(o) is None]
-    return sorted(lacking or operators[given], key=lambda o: (-calls[o], o))
+    missing = [o for o in operators[given] if library.match(o) is None]
+    return sorted(missing or operators[given], key=lambda o: (-calls[o], o))

@@ -1,4 +1,4 @@
-"""What `enable generate` and `enable campaign` print."""
+"""Format the output of `enable generate` and `enable campaign`."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from enable.tables import table
 from enable.workspace import Workspace
 from generate.campaign import flattened
 
-_SHOWN = 40  # operators that a plan lists
+_SHOWN = 40  # maximum number of operators in a printed plan
 
 
 def plan_lines(found: dict[str, Any]) -> str:
-    """The settings that differ from none, the operators, and what they add up to."""
+    """Return a plan as text: the settings that have a value, the operators, and their count by category."""
     settings, rows = found["settings"], found["operators"]
     lines = [f"campaign {settings['name']}"]
     lines += [
@@ -28,13 +28,13 @@ def plan_lines(found: dict[str, Any]) -> str:
     if len(rows) > _SHOWN:
         lines.append(f"... and {len(rows) - _SHOWN} more; --json lists all")
     categories = Counter(row["category"] for row in rows)
-    told = ", ".join(f"{n} {category}" for category, n in categories.most_common())
-    lines += ["", f"{len(rows)} operators ({told})" if rows else "0 operators: there is nothing to do"]
+    category_counts = ", ".join(f"{n} {category}" for category, n in categories.most_common())
+    lines += ["", f"{len(rows)} operators ({category_counts})" if rows else "0 operators: there is nothing to do"]
     return "\n".join(lines)
 
 
 def campaign_lines(found: dict[str, Any], next_: str) -> str:
-    """How each operator ended, the sum, and what to type next."""
+    """Return the result for each operator, the totals, and the next command to type."""
     columns = {"overload": "overload", "category": "category", "exit": "exit", "dialogs": "dialogs"}
     columns |= {"calls": "LLM calls", "tokens": "tokens", "kernel": "kernel"}
     rows = [{shown: row[key] for key, shown in columns.items()} for row in found["operators"]]
@@ -47,24 +47,25 @@ def campaign_lines(found: dict[str, Any], next_: str) -> str:
 
 
 def listed(workspace: Workspace) -> list[dict[str, Any]]:
-    """A row a campaign, by name."""
+    """Return one row per campaign, sorted by name."""
     rows = []
     for path in sorted(p for p in (workspace.root / "campaigns").glob("*") if p.is_dir()):
         place = Place(path)
-        told = place.begun()
-        if told is not None:
-            found = summary(path.name, told, place.results())
-            exits = ", ".join(f"{n} {exit}" for exit, n in found["exits"].items())
-            rows.append({"campaign": path.name, "operators": found["total"], "exits": exits, "calls": found["calls"]})
+        state = place.begun()
+        if state is not None:
+            totals = summary(path.name, state, place.results())
+            exits = ", ".join(f"{n} {exit}" for exit, n in totals["exits"].items())
+            rows.append({"campaign": path.name, "operators": totals["total"], "exits": exits, "calls": totals["calls"]})
     return rows
 
 
 def list_lines(rows: list[dict[str, Any]]) -> str:
+    """Return the table for `enable campaign list`."""
     return table(rows) if rows else "no campaign here yet; to begin one, see: enable generate --help"
 
 
 def report_lines(found: dict[str, Any]) -> str:
-    """The same as tables, each under its heading."""
+    """Return a report as tables with headings."""
     campaigns = found["campaigns"]
     parts = [table([_campaign_row(one) for one in campaigns])]
     if found["differing"]:
@@ -100,6 +101,7 @@ def report_lines(found: dict[str, Any]) -> str:
 
 
 def _campaign_row(one: dict[str, Any]) -> dict[str, Any]:
+    """Return one campaign's row in the first table."""
     return {
         "campaign": one["campaign"],
         "model": one["model"],
@@ -112,14 +114,19 @@ def _campaign_row(one: dict[str, Any]) -> dict[str, Any]:
 
 
 def _columns(campaigns: list[dict[str, Any]], values: Iterable[str]) -> dict[str, str]:
+    """Return values keyed by campaign name, for one row."""
     return dict(zip((one["campaign"] for one in campaigns), values, strict=True))
 
 
 def _share(category: dict[str, int] | None) -> str:
+    """Return "PASSED of TOTAL" for a category; '-' if the campaign does not have it."""
     return f"{category['passed']} of {category['total']}" if category else "-"
 
 
 def _within(percent: dict[int, float], calls: int) -> str:
-    """The share within so many calls; where no operator took as many, that of the most that one took."""
+    """Return the percentage that passed within `calls` calls.
+
+    If no entry exists for `calls`, use the entry for the next smaller number; '-' if there is none.
+    """
     known = [n for n in percent if n <= calls]
     return f"{percent[max(known)]} %" if known else "-"

@@ -1,4 +1,4 @@
-"""A campaign's directory, and what a process needs to work on it: cases, judge and models."""
+"""Manage a campaign's directory, and the cases, judge and models that a process needs to work on it."""
 
 from __future__ import annotations
 
@@ -34,45 +34,56 @@ class Place:
 
     @property
     def dialogs(self) -> Path:
+        """Return the directory with the journals."""
         return self.path / "dialogs"
 
     def begun(self) -> dict[str, Any] | None:
-        """What campaign.json holds, None before the campaign began. Raises UserError if it is damaged."""
+        """Return the content of campaign.json, or None before the campaign began.
+
+        Raises:
+            UserError: If the file is damaged or has an unknown format.
+        """
         try:
-            told = json.loads((self.path / _FILE).read_text(encoding="utf-8"))
-            if told["format"] != FORMAT:
-                raise UserError(f"{self.path / _FILE}: format {told['format']} is unknown; this program reads {FORMAT}")
-            if not all(isinstance(told[name], dict) for name in ("settings", "operators")):
+            state = json.loads((self.path / _FILE).read_text(encoding="utf-8"))
+            if state["format"] != FORMAT:
+                raise UserError(
+                    f"{self.path / _FILE}: format {state['format']} is unknown; this program reads {FORMAT}"
+                )
+            if not all(isinstance(state[name], dict) for name in ("settings", "operators")):
                 raise TypeError("settings and operators are tables")
-            return dict(told)
+            return dict(state)
         except FileNotFoundError:
             return None
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise UserError(f"{self.path / _FILE}: damaged ({error!r}); begin anew with --restart") from error
 
     def begin(self, told: dict[str, Any]) -> None:
+        """Create the directory and write campaign.json."""
         self.path.mkdir(parents=True, exist_ok=True)
         write_durably(self.path / _FILE, [json.dumps({"format": FORMAT, **told}, indent=1).encode()])
 
     def results(self) -> list[dict[str, Any]]:
-        """The last line of each operator; a line that was not fully written is none."""
+        """Return the last result row for each operator.
+
+        A line without a newline at its end is incomplete and is skipped.
+        """
         try:
             lines = (self.path / _RESULTS).read_bytes().split(b"\n")[:-1]
         except FileNotFoundError:
             return []
         try:
-            found = [json.loads(line) for line in lines]
-            return list({row["overload"]: row for row in found}.values())
+            rows = [json.loads(line) for line in lines]
+            return list({row["overload"]: row for row in rows}.values())
         except (ValueError, KeyError, TypeError) as error:
             raise UserError(f"{self.path / _RESULTS}: damaged ({error!r}); begin anew with --restart") from error
 
     def add(self, row: dict[str, Any]) -> None:
-        """On the disk when this returns."""
+        """Append a result row; it is on disk when this returns."""
         path = self.path / _RESULTS
         existed = path.exists()
         with open(path, "ab") as file:
-            whole = path.read_bytes().rpartition(b"\n")
-            file.truncate(len(whole[0]) + len(whole[1]))  # what a killed run began to write
+            complete_lines = path.read_bytes().rpartition(b"\n")
+            file.truncate(len(complete_lines[0]) + len(complete_lines[1]))  # drop an incomplete line from a killed run
             file.write(json.dumps(row).encode() + b"\n")
             file.flush()
             os.fsync(file.fileno())
@@ -80,18 +91,19 @@ class Place:
             sync_directory(self.path)
 
     def put_aside(self) -> None:
-        """Leave the name to a new campaign; the old one is kept beside it."""
+        """Rename the directory, so that a new campaign can use the name."""
         if self.path.exists():
             number = 1 + sum(1 for _ in self.path.parent.glob(f"{self.path.name}.old-*"))
             self.path.rename(self.path.with_name(f"{self.path.name}.old-{number}"))
 
 
 def place_of(workspace: Workspace, name: str) -> Place:
+    """Return the directory for a campaign name."""
     return Place(workspace.root / "campaigns" / name)
 
 
 def options_of(campaign: Campaign, role: str = "generator") -> Options:
-    """Of the model that has this role: generator or summarizer."""
+    """Return the provider options for a role: "generator" or "summarizer"."""
     model = campaign.model
     name, price = model.name, model.price
     if role == "summarizer":
@@ -100,13 +112,22 @@ def options_of(campaign: Campaign, role: str = "generator") -> Options:
 
 
 def price_of(told: tuple[float, float] | None) -> Price:
+    """Return a price for a pair of numbers; zero for None."""
     return Price(*told) if told else Price()
 
 
 class Work:
-    """What a process needs to hold the dialogs of a campaign: cases, judge and models. A context manager."""
+    """The cases, the judge and the models that a process needs for a campaign's dialogs. A context manager."""
 
     def __init__(self, workspace: Workspace, base: Path | None, campaign: Campaign, tests: int | None = None) -> None:
+        """Create the session.
+
+        Args:
+            workspace: Workspace with traces and campaigns.
+            base: Base library; None for the packaged one.
+            campaign: Settings.
+            tests: Number of parallel tests, by default the campaign's setting.
+        """
         self.campaign, self.place = campaign, place_of(workspace, campaign.name)
         self.session = Session(workspace, base, campaign.platform, tests or campaign.tests)
 
@@ -119,13 +140,21 @@ class Work:
 
     @cached_property
     def refinement(self) -> Refinement:
-        """Reads the trace when it is first asked for."""
+        """Return the refinement; the first access reads the trace."""
         campaign = self.campaign
-        own = (campaign.self_consistent, campaign.few_cases)
-        return Refinement(self.session, [trace_of(campaign)], campaign.dtypes, *own)
+        acceptance_options = (campaign.self_consistent, campaign.few_cases)
+        return Refinement(self.session, [trace_of(campaign)], campaign.dtypes, *acceptance_options)
 
     def holder(self, budget: Budget, words: Sequence[str]) -> Holder:
-        """words: after `enable`, that ask for the campaign. Raises UserError where a model cannot work."""
+        """Return a holder for the campaign's dialogs.
+
+        Args:
+            budget: Budget that all calls are charged to.
+            words: Words after `enable` that repeat the campaign.
+
+        Raises:
+            UserError: If a model's provider cannot be used.
+        """
         command = lambda overload: shlex.join(["enable", *words])  # noqa: E731
         model = self.campaign.model
         terms = Terms(self.campaign.machine_limits(), self.campaign.switches(), self.place.dialogs, command, once=True)
@@ -133,5 +162,6 @@ class Work:
         return Holder(self.refinement, self._model("generator", budget), terms, summarizer)
 
     def _model(self, role: str, budget: Budget) -> Provider:
+        """Return the provider for a role, with its calls charged to the budget."""
         options = options_of(self.campaign, role)
         return Budgeted(load_provider(self.campaign.model.provider, options), budget, options.price)

@@ -1,1 +1,1 @@
-"""One file a command: `command`, or `app` for a group of commands; found by location."""
+"""The subcommands: each module defines `command`, or `app` for a group, and is discovered by its file name."""

@@ -1,4 +1,4 @@
-"""`enable campaign`."""
+"""Define `enable campaign`: list campaigns and report their results."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def list_(context: typer.Context, as_json: AsJson = False) -> None:
     from enable.campaigns.tables import list_lines, listed
     from enable.workspace import Workspace
 
-    found = listed(Workspace(context.obj))
-    typer.echo(json.dumps({"campaigns": found}) if as_json else list_lines(found))
+    campaigns = listed(Workspace(context.obj))
+    typer.echo(json.dumps({"campaigns": campaigns}) if as_json else list_lines(campaigns))
 
 
 @app.command()
@@ -49,6 +49,6 @@ def report(
     campaigns = [read(place_of(workspace, name)) for name in chosen]
     if plot is not None:
         draw(campaigns, plot)
-    found = made(campaigns)
+    results = make_report(campaigns)
     page = workspace.command("report", *(word for name in chosen for word in ("--campaign", name)))
-    typer.echo(json.dumps(found) if as_json else f"{report_lines(found)}\n  to look at it  {page}")
+    typer.echo(json.dumps(results) if as_json else f"{report_lines(results)}\n  to look at it  {page}")

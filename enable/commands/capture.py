@@ -1,4 +1,4 @@
-"""`enable capture`."""
+"""Define `enable capture`: record a model's training steps, or OpInfo samples, as a trace."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def command(  # noqa: PLR0913 - one parameter an option
     """
     workspace = Workspace(context.obj)
     if target == "opinfo":
-        found, lines = _record_samples(workspace, op or [], dtypes or [], everything, name, out, force)
+        summary, lines = _record_samples(workspace, op or [], dtypes or [], everything, name, out, force)
     elif op or dtypes or everything:
         raise UserError("--op, --dtype and --all are for opinfo; to record some operators of a model: --ops PATTERN")
     else:
@@ -119,12 +119,17 @@ def command(  # noqa: PLR0913 - one parameter an option
             values=values,
             dataflow=dataflow,
         )
-        how = {"settings": _given(settings or [], data), "batch": batch, "optimizer": optimizer, "device": device}
-        found, lines = _record_model(workspace, target, how, limits, name, out, force)
-    typer.echo(json.dumps(found) if as_json else lines)
-    if found.get("errors"):
-        count = len(found["errors"])
-        sys.stderr.write(f"enable: the recorder failed on {count} operators, see errors in {found['trace']}\n")
+        target_options = {
+            "settings": _given(settings or [], data),
+            "batch": batch,
+            "optimizer": optimizer,
+            "device": device,
+        }
+        summary, lines = _record_model(workspace, target, target_options, limits, name, out, force)
+    typer.echo(json.dumps(summary) if as_json else lines)
+    if summary.get("errors"):
+        count = len(summary["errors"])
+        sys.stderr.write(f"enable: the recorder failed on {count} operators, see errors in {summary['trace']}\n")
         raise typer.Exit(1)
 
 
@@ -137,12 +142,12 @@ def _record_samples(
     out: Path | None,
     force: bool,
 ) -> tuple[dict[str, Any], str]:
-    """What was recorded of OpInfo, and the same as text."""
+    """Record OpInfo samples, and return the summary as an object and as text."""
     from enable.cover.opinfo_recording import capture_opinfo, opinfo_lines
 
     path = out or Path("opinfo" if name is None else _file_name(name))
-    found = capture_opinfo(workspace.root, path, out is None, operators, dtypes, everything, force)
-    return found, opinfo_lines(found, workspace.command("coverage", str(path)))
+    summary = capture_opinfo(workspace.root, path, out is None, operators, dtypes, everything, force)
+    return summary, opinfo_lines(summary, workspace.command("coverage", str(path)))
 
 
 def _record_model(
@@ -154,27 +159,27 @@ def _record_model(
     out: Path | None,
     force: bool,
 ) -> tuple[dict[str, Any], str]:
-    """What was recorded of a model's training, and the same as text. how: see load_target."""
+    """Record a model's training, and return the summary as an object and as text. For `how`, see `load_target`."""
     from capture.session import capture_model, check_path
     from capture.targets import load_target, trace_name
     from enable.tables import capture_lines, capture_summary
 
     name = trace_name(target) if name is None else _file_name(name)
     path = out or workspace.trace_path(name)
-    if ":" in target:  # the target is code that takes its time, and may do anything
+    if ":" in target:  # the target is user code that may be slow and have side effects, so check the path first
         check_path(path, force)
-    with redirect_stdout(sys.stderr):  # what that code prints is no result
+    with redirect_stdout(sys.stderr):  # stdout is reserved for the command's own output
         loaded = load_target(target, **how)
         if out is None:
             workspace.create()
         summary = capture_model(loaded, path, force=force, native=workspace.native, **asdict(limits))
-    found = capture_summary(target, summary)
+    result = capture_summary(target, summary)
     shown = name if out is None and summary.path == path else str(summary.path)  # each rank writes to a path of its own
-    return found, capture_lines(found, workspace.command("coverage", shown))
+    return result, capture_lines(result, workspace.command("coverage", shown))
 
 
 def _limits(*, max_bytes: str, max_blob: str, phases: list[str] | None, ops: list[str] | None, **others: Any) -> Limits:
-    """The limits as they are typed; what makes no sense is refused before the user's code is imported."""
+    """Parse the limits; invalid values are rejected before the user's code is imported."""
     return Limits(
         max_bytes=parse_size(max_bytes),
         max_blob=parse_size(max_blob),
@@ -185,16 +190,17 @@ def _limits(*, max_bytes: str, max_blob: str, phases: list[str] | None, ops: lis
 
 
 def _given(settings: list[str], data: Path | None) -> dict[str, str]:
-    """The settings by name, the data file among them."""
+    """Return the settings by name, including the data file."""
     return dict(map(_setting, settings)) | ({} if data is None else {"data": str(data)})
 
 
 def _pattern(text: str) -> str:
-    """A pattern of overloads' full names."""
+    """Return a pattern for full overload names."""
     return text if "::" in text or text.startswith("*") else full(text)
 
 
 def _setting(text: str) -> tuple[str, str]:
+    """Split NAME=VALUE."""
     name, equals, value = text.partition("=")
     if not equals or not name:
         raise typer.BadParameter(f"{text!r} is not NAME=VALUE", param_hint="--set")
@@ -202,6 +208,7 @@ def _setting(text: str) -> tuple[str, str]:
 
 
 def _file_name(name: str) -> str:
+    """Return the name, or raise BadParameter if it is not a valid trace name."""
     if not TRACE_NAME.fullmatch(name):
         raise typer.BadParameter(f"{name!r} is not letters, digits and . _ + -", param_hint="--name")
     return name

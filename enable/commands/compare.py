@@ -1,4 +1,4 @@
-"""`enable compare`."""
+"""Define `enable compare`: print the library's coverage beside published numbers."""
 
 from __future__ import annotations
 
@@ -27,6 +27,6 @@ def command(
     from enable.workspace import Workspace
 
     with Session(Workspace(context.obj), library, platform) as session:
-        found = rows(session)
+        comparison = rows(session)
     text = markdown_table if markdown else table
-    typer.echo(json.dumps({"platform": platform, "rows": found}) if as_json else text(found))
+    typer.echo(json.dumps({"platform": platform, "rows": comparison}) if as_json else text(comparison))

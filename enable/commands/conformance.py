@@ -1,4 +1,4 @@
-"""`enable conformance`."""
+"""Define `enable conformance`: run other projects' test suites against the registered kernels."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from enable.conformance.options import SuiteOptions
     from enable.conformance.results import SuiteReport
 
-SECONDS = 24 * 3600.0  # a run without --seconds goes on until it is done
-WORKERS = {"cpu": 1, "cuda": 12}
+SECONDS = 24 * 3600.0  # default time limit in seconds, long enough for a complete run
+WORKERS = {"cpu": 1, "cuda": 12}  # default number of processes by device
 
 
 def command(  # noqa: PLR0913 - one parameter an option
@@ -95,7 +95,11 @@ def _options(  # noqa: PLR0913 - one parameter an option
     shard: str,
     library: Path | None,
 ) -> SuiteOptions:
-    """Raises UserError for a value that does not exist."""
+    """Return the suite's options.
+
+    Raises:
+        UserError: If a value does not exist or cannot be parsed.
+    """
     from enable.conformance.options import SuiteOptions, checked
     from enable.workspace import Workspace
 
@@ -121,25 +125,31 @@ def _options(  # noqa: PLR0913 - one parameter an option
 
 
 def _words(text: str) -> tuple[str, ...]:
+    """Split a comma-separated list."""
     return tuple(word.strip() for word in text.split(",") if word.strip())
 
 
 def _report(paths: list[Path]) -> SuiteReport:
+    """Return a report on these result files."""
     from enable.conformance.results import exemptions, report
 
     return report(paths, exemptions())
 
 
 def _joined(workspace: Path, device: str, suites: tuple[str, ...]) -> list[SuiteReport]:
-    """Return a report of each suite of which the workspace has results."""
-    found = [sorted((workspace / "conformance").glob(f"{suite}-{device}*.jsonl")) for suite in suites]
-    if not any(found):
+    """Return a report for each suite that has results in the workspace."""
+    paths_by_suite = [sorted((workspace / "conformance").glob(f"{suite}-{device}*.jsonl")) for suite in suites]
+    if not any(paths_by_suite):
         raise UserError(f"no results on {device} in {workspace / 'conformance'}; run: enable conformance opinfo")
-    return [_report(paths) for paths in found if paths]
+    return [_report(paths) for paths in paths_by_suite if paths]
 
 
 def _print(reports: list[SuiteReport], as_json: bool, again: list[str]) -> None:
-    """Raises typer.Exit with status 1 if a failure is ours."""
+    """Print the reports.
+
+    Raises:
+        typer.Exit: With status 1 if the registration caused a failure.
+    """
     from enable.conformance.results import failure_lines
     from enable.tables import table
 

@@ -1,4 +1,4 @@
-"""`enable coverage`."""
+"""Define `enable coverage`: replay a trace on the kernels and print the covered overloads."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import typer
 from enable.options import PLATFORM, AsJson, Library, Platform
 from traces import UserError
 
-RANKS = ("time", "calls", "bytes", "modules")  # by which what is missing can be listed
-MATRIX_RANKS = ("models", "time", "calls", "bytes")  # and of several traces
+RANKS = ("time", "calls", "bytes", "modules")  # values for --by with --missing
+MATRIX_RANKS = ("models", "time", "calls", "bytes")  # values for --by with several traces
 
 
 def command(  # noqa: PLR0913 - one parameter an option
@@ -79,8 +79,10 @@ def command(  # noqa: PLR0913 - one parameter an option
         if len(models) > 1:
             from enable.cover.matrix import matrix, matrix_tables
 
-            several = matrix(session, models, by or "models")
-            typer.echo(json.dumps(several.as_json(missing)) if as_json else matrix_tables(several, session, missing))
+            trace_matrix = matrix(session, models, by or "models")
+            typer.echo(
+                json.dumps(trace_matrix.as_json(missing)) if as_json else matrix_tables(trace_matrix, session, missing)
+            )
             return
         if compile_only:
             from enable.cover.compiling import compile_coverage, compile_tables
@@ -91,30 +93,30 @@ def command(  # noqa: PLR0913 - one parameter an option
         if missing:
             from enable.cover.missing import missing_tables, what_is_missing
 
-            lacking = what_is_missing(session, model, of or (), by or "time")
-            typer.echo(json.dumps(lacking.as_json()) if as_json else missing_tables(lacking, session, model))
+            ranking = what_is_missing(session, model, of or (), by or "time")
+            typer.echo(json.dumps(ranking.as_json()) if as_json else missing_tables(ranking, session, model))
             return
         page = f"  to look at it      {session.command('report', model)}"
         operators = None if of else session.opinfo_coverage(model, exhaustive)
         if operators is not None:
             typer.echo(json.dumps(operators.as_json()) if as_json else f"{opinfo_tables(operators)}\n{page}")
             return
-        found = session.coverage(model, of or ())
-        failing = [row.overload for row in found.failing()]
-        by_hand = next((row.detail.rpartition("try it: ")[2] for row in found.rows if UNTRIED in row.detail), "")
+        report = session.coverage(model, of or ())
+        failing = [row.overload for row in report.failing()]
+        by_hand = next((row.detail.rpartition("try it: ")[2] for row in report.rows if UNTRIED in row.detail), "")
         next_ = by_hand or session.refining(model, "--only-failing", overloads=failing)
         listed = session.command("coverage", model, "--missing")
-    typer.echo(json.dumps(found.as_json()) if as_json else f"{coverage_tables(found, listed, next_)}\n{page}")
+    typer.echo(json.dumps(report.as_json()) if as_json else f"{coverage_tables(report, listed, next_)}\n{page}")
 
 
 def _check(  # noqa: PLR0913 - one parameter an option
     traces: int, missing: bool, by: str | None, compile_only: bool, exhaustive: bool, of: list[str] | None
 ) -> None:
-    """Raises UserError for options that do not go together."""
+    """Raise UserError for options that contradict each other."""
     ranks = MATRIX_RANKS if traces > 1 else RANKS
     if by is not None and (by not in ranks or not (missing or traces > 1)):
-        what = f"a matrix of {traces} traces" if traces > 1 else "--missing"
-        raise UserError(f"--by {by!r}: {what} is ranked by {', '.join(ranks)}")
+        subject = f"a matrix of {traces} traces" if traces > 1 else "--missing"
+        raise UserError(f"--by {by!r}: {subject} is ranked by {', '.join(ranks)}")
     if traces > 1 and (compile_only or exhaustive or of):
         raise UserError("--compile-only, --exhaustive and --of look at one trace; name one, or leave them out")
     if compile_only and (missing or exhaustive or of):

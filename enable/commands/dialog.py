@@ -1,4 +1,4 @@
-"""`enable dialog`."""
+"""Define `enable dialog`: list and show dialogs, answer them by hand, and save recordings."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def show(
     from enable.refine.dialogs import one, shown_json, shown_text
     from enable.workspace import Workspace
 
-    found = one(Workspace(context.obj), overload, campaign, run)
-    typer.echo(json.dumps(shown_json(found, call)) if as_json else shown_text(found, call))
+    dialog_run = one(Workspace(context.obj), overload, campaign, run)
+    typer.echo(json.dumps(shown_json(dialog_run, call)) if as_json else shown_text(dialog_run, call))
 
 
 @app.command()

@@ -1,4 +1,4 @@
-"""`enable doctor`."""
+"""Define `enable doctor`: check the machine's prerequisites."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`enable export`."""
+"""Define `enable export`: write the verified kernels as a package or in BackendBench's layout."""
 
 from __future__ import annotations
 

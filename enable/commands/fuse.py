@@ -1,4 +1,4 @@
-"""`enable fuse`."""
+"""Define `enable fuse`: find subgraphs that are worth fusing, and compose and judge kernels for them."""
 
 from __future__ import annotations
 
@@ -73,25 +73,25 @@ def command(  # noqa: PLR0913 - one parameter an option
         return
     known = platforms.load(platform)
     if listed:
-        found = _listed(workspace, model)
+        fusions_found = _listed(workspace, model)
     else:
         assert model is not None
-        found = fuse(workspace, model, op, workspace.library(library, known))
-    reasons = compose_all(workspace, found, library) if compose else {}
-    refused = _judged(context, [fusion.overload for fusion in found], platform, library) if verify else {}
+        fusions_found = fuse(workspace, model, op, workspace.library(library, known))
+    reasons = compose_all(workspace, fusions_found, library) if compose else {}
+    refused = _judged(context, [fusion.overload for fusion in fusions_found], platform, library) if verify else {}
     kernels, store = workspace.library(library, known), workspace.verdicts()
     try:
         standings = store.standings(known)
     finally:
         store.close()
-    states = {fusion.overload: kernel_state(kernels, standings, fusion) for fusion in found}
+    states = {fusion.overload: kernel_state(kernels, standings, fusion) for fusion in fusions_found}
     if as_json:
-        fusions = [told(f, states[f.overload]) for f in found]
+        fusions = [fusion_json(f, states[f.overload]) for f in fusions_found]
         typer.echo(json.dumps({"fusions": fusions, "not_composed": reasons, "refused": sorted(refused)}))
-    elif not found:
+    elif not fusions_found:
         typer.echo(f"no fusions yet; find some: {workspace.command('fuse', model or 'MODEL')}")
     else:
-        typer.echo(table(rows(found, lambda fusion: states[fusion.overload])))
+        typer.echo(table(rows(fusions_found, lambda fusion: states[fusion.overload])))
         for overload, reason in reasons.items():
             typer.echo(f"{overload} is not composed: {reason}")
         typer.echo("\n".join(refused.values()), nl=bool(refused))
@@ -102,22 +102,26 @@ def command(  # noqa: PLR0913 - one parameter an option
 
 
 def _listed(workspace: Workspace, trace: str | None) -> list[Fusion]:
-    """What was found, in a trace if one is named. Raises UserError for one in which nothing could have been."""
-    found = [f for f in workspace.fusions().values() if trace is None or any(u.trace == trace for u in f.uses)]
-    if trace is not None and not found:
+    """Return the fusions that were found earlier, in one trace if it is given.
+
+    Raises:
+        UserError: If the trace has no fusions because it was recorded without data flow.
+    """
+    fusions = [f for f in workspace.fusions().values() if trace is None or any(u.trace == trace for u in f.uses)]
+    if trace is not None and not fusions:
         _ = workspace.open_trace(trace).dataflow
-    return found
+    return fusions
 
 
 def _next(states: set[str], composed: bool, judged: bool) -> tuple[str, ...]:
-    """The options that bring kernels further, in these states."""
+    """Return the options for the next step, given the kernels' states."""
     if "none" in states and not composed:
         return "--compose", "--verify"
     return ("--verify",) if "made" in states and not judged else ()
 
 
 def _judged(context: typer.Context, overloads: list[str], platform: str, library: Path | None) -> dict[str, str]:
-    """What is told of those of their kernels that are not right, by overload."""
+    """Judge the fusions' kernels, and return a report by overload for each that does not pass."""
     from enable.cover.finding import finding_lines
     from enable.cover.verification import VerifyRequest
     from enable.cover.verifier import Verifier
@@ -126,25 +130,26 @@ def _judged(context: typer.Context, overloads: list[str], platform: str, library
     options = [*library_words(library), *([] if platform == PLATFORM else ["--platform", platform])]
     seed = secrets.randbits(31)
     with Verifier(context.obj, library, platform, None, "full") as verifier:
-        found = verifier.verify_fusions(overloads, VerifyRequest(seed=seed))
+        findings = verifier.verify_fusions(overloads, VerifyRequest(seed=seed))
     return {
         f.overloads[0]: finding_lines(f, [*program, f.overloads[0], *options, "--seed", str(seed)])
-        for f in found
+        for f in findings
         if f.outcome != "PASS"
     }
 
 
 def _problem(file: Path, out: Path | None, as_json: bool) -> None:
+    """Rewrite a KernelBench problem with fused kernels, and print a summary."""
     from enable.fuse.problem import compose_problem
 
     written = out or file.with_name(f"{file.stem}_new.py")
-    found = compose_problem(file, written)
+    result = compose_problem(file, written)
     if as_json:
-        typer.echo(json.dumps({"file": str(written), **found}))
+        typer.echo(json.dumps({"file": str(written), **result}))
         return
-    for title, calls in (("kernel", found["kernels"]), ("PyTorch", found["by_torch"])):
+    for title, calls in (("kernel", result["kernels"]), ("PyTorch", result["by_torch"])):
         for overload, times in calls.items():
             typer.echo(f"{title:8} {times} x {overload}")
-    for overload, reason in found["not_composed"].items():
+    for overload, reason in result["not_composed"].items():
         typer.echo(f"{overload} is not composed: {reason}")
     typer.echo(f"compare them: {shlex.join(['python', str(written)])}")

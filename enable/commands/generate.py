@@ -1,4 +1,4 @@
-"""`enable generate`."""
+"""Define `enable generate`: run a campaign in which a language model writes kernels for many operators."""
 
 from __future__ import annotations
 
@@ -81,13 +81,13 @@ def command(  # noqa: PLR0913 - one parameter an option
     )
     workspace = Workspace(context.obj)
     if dry_run:
-        found = plan(workspace, library, campaign)
-        typer.echo(json.dumps(found) if as_json else plan_lines(found))
+        result = plan(workspace, library, campaign)
+        typer.echo(json.dumps(result) if as_json else plan_lines(result))
         return
     assert context.parent is not None
     words = [*typed(context.parent), "generate", *typed(context, without=("restart",))]
     with stoppable(["enable", *words]):
-        found = run_campaign(workspace, library, campaign, words, restart)
-    next_ = workspace.command("campaign", "report", found["campaign"])
-    typer.echo(json.dumps(found) if as_json else campaign_lines(found, next_))
-    raise typer.Exit(0 if set(found["exits"]) <= {"PASSED", "WAITING"} else 1)
+        result = run_campaign(workspace, library, campaign, words, restart)
+    next_ = workspace.command("campaign", "report", result["campaign"])
+    typer.echo(json.dumps(result) if as_json else campaign_lines(result, next_))
+    raise typer.Exit(0 if set(result["exits"]) <= {"PASSED", "WAITING"} else 1)

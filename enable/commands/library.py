@@ -1,4 +1,4 @@
-"""`enable library`."""
+"""Define `enable library`: list, add, show and roll back kernels."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ def add(
     from enable.workspace import Workspace
 
     with Session(Workspace(context.obj), library, platform) as session:
-        found = add(session, file, few_cases)
-    typer.echo(json.dumps(found.as_json()) if as_json else lines(found, file, session))
-    raise typer.Exit(0 if found.accepted else 1)
+        result = add(session, file, few_cases)
+    typer.echo(json.dumps(result.as_json()) if as_json else lines(result, file, session))
+    raise typer.Exit(0 if result.accepted else 1)
 
 
 @app.command()
@@ -97,8 +97,8 @@ def history(context: typer.Context, operator: _Operator, as_json: AsJson = False
     from enable.refine.history import History, history_table
     from enable.workspace import Workspace
 
-    found = History(Workspace(context.obj), library).of(operator)
-    typer.echo(json.dumps(found) if as_json else history_table(found))
+    versions = History(Workspace(context.obj), library).of(operator)
+    typer.echo(json.dumps(versions) if as_json else history_table(versions))
 
 
 @app.command()
@@ -147,9 +147,9 @@ def rollback(
     from enable.workspace import Workspace
 
     workspace = Workspace(context.obj)
-    told = History(workspace, library)
-    group, name = told.find(operator)
+    kernel_history = History(workspace, library)
+    group, name = kernel_history.find(operator)
     roll_back(Session(workspace, library, platform), group, name, to)
-    version = told.versions.list(group, name)[-1]
+    version = kernel_history.versions.list(group, name)[-1]
     served = workspace.library(library).match(operator) is not None
     typer.echo(json.dumps(asdict(version)) if as_json else version_text(version, served))

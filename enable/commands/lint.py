@@ -1,4 +1,4 @@
-"""`enable lint`."""
+"""Define `enable lint`: check a kernel file against a dialect without running it."""
 
 from __future__ import annotations
 
@@ -41,7 +41,11 @@ def command(
 
 
 def _read(file: str) -> str:
-    """Raises UserError if there is no such text."""
+    """Return the text of a file or of stdin.
+
+    Raises:
+        UserError: If it cannot be read or is not UTF-8.
+    """
     try:
         data = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
         return data.decode("utf-8")

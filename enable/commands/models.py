@@ -1,4 +1,4 @@
-"""`enable models`."""
+"""Define `enable models`: list the models that can be captured."""
 
 from __future__ import annotations
 

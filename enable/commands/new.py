@@ -1,4 +1,4 @@
-"""`enable new`."""
+"""Define `enable new`: write a kernel file's skeleton."""
 
 from __future__ import annotations
 

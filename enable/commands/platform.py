@@ -1,4 +1,4 @@
-"""`enable platform`."""
+"""Define `enable platform`: list platforms, and check a platform file."""
 
 from __future__ import annotations
 
@@ -36,6 +36,6 @@ def check(
     from enable.workspace import Workspace
 
     workspace = Workspace(context.obj)
-    found = check(platform, lambda known: workspace.library(library, known))
-    typer.echo(json.dumps(found.as_json()) if as_json else lines(found, workspace))
-    raise typer.Exit(0 if found.passed else 1)
+    result = check(platform, lambda known: workspace.library(library, known))
+    typer.echo(json.dumps(result.as_json()) if as_json else lines(result, workspace))
+    raise typer.Exit(0 if result.passed else 1)

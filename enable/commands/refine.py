@@ -1,4 +1,4 @@
-"""`enable refine`."""
+"""Define `enable refine`: let a language model write or repair kernels."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def command(  # noqa: PLR0913 - one parameter an option
     base_url: Annotated[
         str | None, typer.Option(envvar="OPENAI_BASE_URL", help="Endpoint of the openai provider.")
     ] = None,
-    # Defaults are those of generate.machine.Limits, which is not imported here: every command imports this module, and
-    # `enable capture` shares its process with a user's program, which may have a module `generate` of its own.
+    # The defaults are those of generate.machine.DialogLimits. It is not imported here, because every command imports
+    # this module, and `enable capture` runs in one process with user code, which may have its own module `generate`.
     dialogs: Annotated[int | None, typer.Option(min=1, show_default="3", help="Dialogs for an operator.")] = None,
     calls: Annotated[int | None, typer.Option(min=1, show_default="15", help="LLM calls in a dialog.")] = None,
     temperature: Annotated[float | None, typer.Option(min=0.0, show_default="1.0", help="Of the model.")] = None,
@@ -51,16 +51,20 @@ def command(  # noqa: PLR0913 - one parameter an option
 
     if not only_failing and not op:
         raise typer.BadParameter("say what to refine: --only-failing, or --op NAME")
-    given = {"dialogs": dialogs, "calls": calls, "temperature": temperature}
-    limits = DialogLimits(**{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type]
+    limit_options = {"dialogs": dialogs, "calls": calls, "temperature": temperature}
+    limits = DialogLimits(**{name: value for name, value in limit_options.items() if value is not None})  # type: ignore[arg-type]
     assert context.parent is not None
-    usual = [name for name, value in given.items() if value == getattr(DialogLimits(), name)]
-    again = (*typed(context.parent), "refine", *typed(context, without=("op", "only_failing", "restart", *usual)))
+    default_options = [name for name, value in limit_options.items() if value == getattr(DialogLimits(), name)]
+    again = (
+        *typed(context.parent),
+        "refine",
+        *typed(context, without=("op", "only_failing", "restart", *default_options)),
+    )
     choice = RefineChoice(model, op, only_failing, llm, Options(llm_model, base_url), limits, again, restart, few_cases)
-    found = refine(Workspace(context.obj), library, platform, choice)
-    typer.echo(json.dumps({"operators": found}) if as_json else refinement_lines(found))
-    causes = [r["detail"] for r in found if r["exit"] in ("ABORTED", "NOT_BEGUN")]
+    rows = refine(Workspace(context.obj), library, platform, choice)
+    typer.echo(json.dumps({"operators": rows}) if as_json else refinement_lines(rows))
+    causes = [r["detail"] for r in rows if r["exit"] in ("ABORTED", "NOT_BEGUN")]
     if causes:
         sys.stderr.write(f"enable: {' '.join(causes[0].split())}\n")
         raise typer.Exit(2)
-    raise typer.Exit(0 if all(r["exit"] in ("PASSED", "WAITING") for r in found) else 1)
+    raise typer.Exit(0 if all(r["exit"] in ("PASSED", "WAITING") for r in rows) else 1)

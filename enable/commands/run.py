@@ -1,4 +1,4 @@
-"""`enable run`."""
+"""Define `enable run`: train a model with the library's kernels."""
 
 from __future__ import annotations
 
@@ -81,9 +81,9 @@ def command(  # noqa: PLR0913 - one parameter an option
 
     choice = Choice(device, compare, fallback, unverified, only_judged, fused)
     if plot is not None:
-        empty_figure(plot)  # what cannot be drawn is told before the training
+        empty_figure(plot)  # fail before the training if the figure cannot be drawn
     recipe = Recipe(model, dict(map(_setting, settings or ())), batch, optimizer, seed, steps)
-    with redirect_stdout(sys.stderr):  # what a user's own code prints is no result
+    with redirect_stdout(sys.stderr):  # stdout is reserved for the command's own output
         report = run(recipe, choice, Workspace(context.obj), library, tell)
     typer.echo(json.dumps(report.as_json()) if as_json else summary(report))
     if plot is not None:
@@ -94,6 +94,7 @@ def command(  # noqa: PLR0913 - one parameter an option
 
 
 def _setting(text: str) -> tuple[str, str]:
+    """Split NAME=VALUE."""
     name, equals, value = text.partition("=")
     if not equals or not name:
         raise typer.BadParameter(f"{text!r} is not NAME=VALUE", param_hint="--set")

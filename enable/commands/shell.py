@@ -1,4 +1,4 @@
-"""`enable shell`."""
+"""Define `enable shell`: print the shell function that dispatches between the program and the builtin `enable`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from pathlib import Path
 
 import typer
 
-# A word that is no command of ours is the name of a builtin, to be enabled, or a mistake: the builtin knows which.
+# A word that is not one of our commands may be the name of a builtin. The function tries the builtin first, and runs
+# the program if the builtin rejects the word, so that the program reports the mistake.
 _FUNCTION = """\
 enable() {{
   case "${{1-}}" in
@@ -34,7 +35,7 @@ def command(context: typer.Context) -> None:
 
 
 def _program() -> str:
-    """How this very program was started, so that the function works whatever the search path is later."""
+    """Return the command that started this program, as an absolute path, so that the function does not depend on PATH."""
     started = Path(sys.argv[0])
     if started.name in ("enable", "enablekit"):
         return shlex.quote(str(started.absolute()))

@@ -1,4 +1,4 @@
-"""`enable survey`."""
+"""Define `enable survey`: record, replay, judge and train each model in a file."""
 
 from __future__ import annotations
 
@@ -51,16 +51,16 @@ def command(  # noqa: PLR0913 - one parameter an option
     from enable.tables import markdown_table
     from enable.workspace import Workspace
 
-    workspace, asked = Workspace(context.obj), load(file, names or [])
+    workspace, settings = Workspace(context.obj), load(file, names or [])
     with stoppable(shlex.split(workspace.command("survey", *typed(context)))):
-        found = survey(asked, file.stem, workspace, platform, library, jobs)
+        results = survey(settings, file.stem, workspace, platform, library, jobs)
     if as_json:
-        typer.echo(json.dumps(found.as_json()))
+        typer.echo(json.dumps(results.as_json()))
     elif markdown:
-        typer.echo(markdown_table(survey_rows(found)))
+        typer.echo(markdown_table(survey_rows(results)))
     else:
-        traces = [row.found["coverage"]["trace"] for row in found.rows if row.missing]
-        where = [] if platform == PLATFORM else ["--platform", platform]
-        again = workspace.command("coverage", *traces, "--missing", *where, *library_words(library))
-        typer.echo(survey_tables(found, again))
-    raise typer.Exit(0 if found.passed else 1)
+        traces = [row.found["coverage"]["trace"] for row in results.rows if row.missing]
+        platform_words = [] if platform == PLATFORM else ["--platform", platform]
+        again = workspace.command("coverage", *traces, "--missing", *platform_words, *library_words(library))
+        typer.echo(survey_tables(results, again))
+    raise typer.Exit(0 if results.passed else 1)

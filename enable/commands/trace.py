@@ -1,4 +1,4 @@
-"""`enable trace`."""
+"""Define `enable trace`: list, show, replay, audit and exchange traces."""
 
 from __future__ import annotations
 
@@ -90,8 +90,8 @@ def verify(
 
     trace = Workspace(context.obj).open_trace(model, partial=True)
     stored = sum(len(s.samples) for s in trace.signatures.values())
-    there = (lambda device: False) if cpu else available
-    report = verify(trace, lambda calls: over(calls, stored, f"trace verify {model}"), there)
+    has_device = (lambda device: False) if cpu else available
+    report = verify(trace, lambda calls: over(calls, stored, f"trace verify {model}"), has_device)
     summary = verify_summary(model, trace, report)
     if not trace.complete and not as_json:
         typer.echo(f"UNFINISHED: the recording did not end; {sum(1 for _ in trace.calls())} stored calls survived")
@@ -117,6 +117,6 @@ def audit(
     from traces.audit import audit
 
     workspace = Workspace(context.obj)
-    found = audit(workspace.open_trace(model), workspace.open_trace(against) if against else None)
-    typer.echo(json.dumps(jsonable(found)) if as_json else audit_lines(found))
-    raise typer.Exit(0 if found.passed else 1)
+    findings = audit(workspace.open_trace(model), workspace.open_trace(against) if against else None)
+    typer.echo(json.dumps(jsonable(findings)) if as_json else audit_lines(findings))
+    raise typer.Exit(0 if findings.passed else 1)

@@ -1,4 +1,4 @@
-"""`enable tune`."""
+"""Define `enable tune`: search for a faster kernel on a trace's shapes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from enable.naming import full
 from enable.options import PLATFORM, AsJson, FewCases, Library, Platform, typed
 from traces import UserError, jsonable
 
-CALLS = 12  # of a language model, where no budget is named
+CALLS = 12  # default limit on LLM calls if no budget is given
 
 
 def command(  # noqa: PLR0913 - one parameter an option
@@ -81,15 +81,19 @@ def command(  # noqa: PLR0913 - one parameter an option
     if explain:
         typer.echo(explained(workspace, library, platform, choice))
         return
-    found = tune(workspace, library, platform, choice)
-    typer.echo(json.dumps(jsonable(found)) if as_json else tuned_lines(found))
-    if found.exit == FAILED:
-        raise UserError(found.why)
-    raise typer.Exit(1 if found.exit == NOT_FASTER else 0)
+    result = tune(workspace, library, platform, choice)
+    typer.echo(json.dumps(jsonable(result)) if as_json else tuned_lines(result))
+    if result.exit == FAILED:
+        raise UserError(result.why)
+    raise typer.Exit(1 if result.exit == NOT_FASTER else 0)
 
 
 def _price(prices: str) -> tuple[float, float]:
-    """Raises UserError for what is not two numbers."""
+    """Parse PROMPT,ANSWER.
+
+    Raises:
+        UserError: If the text is not two numbers.
+    """
     try:
         prompt, answer = map(float, prices.split(","))
     except ValueError as error:

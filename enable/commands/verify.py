@@ -1,4 +1,4 @@
-"""`enable verify`."""
+"""Define `enable verify`: judge a kernel file or kernels in the library."""
 
 from __future__ import annotations
 
@@ -88,11 +88,11 @@ def command(  # noqa: PLR0913 - each is an option of the command
         alone = (RUN,) if compile_only else ()
         sources = tuple(name for name in cases.split(",") if name)
         check_request(sources, off)
-        left = frozenset((*off, *alone))
-        request = VerifyRequest(sources, seed, left, case, not exhaustive, limit, sanitize=sanitize)
+        skipped_layers = frozenset((*off, *alone))
+        request = VerifyRequest(sources, seed, skipped_layers, case, not exhaustive, limit, sanitize=sanitize)
         if report is not None:
-            corpus_files(report)  # bad input is told first, and in one line
-        if drawn and target is None:  # known beforehand, so that even kill -9 leaves a way to go on
+            corpus_files(report)  # reject bad input before any work starts
+        if drawn and target is None:  # print the seed first, so that the run can be repeated even after kill -9
             typer.echo(f"enable: seed {seed}; if this is stopped, go on with: {shlex.join(again)}", err=True)
         with Verifier(context.obj, library, platform, profile, sandbox, sanitize) as verifier:
             if watch:
@@ -101,21 +101,23 @@ def command(  # noqa: PLR0913 - each is an option of the command
                 table = verifier.report(report, request)
                 typer.echo(json.dumps(table.as_json()) if as_json else table.text())
                 raise typer.Exit(0 if table.sound else 1)
-            found = [verifier.verify(target, op, request)] if target is not None else verifier.verify_library(request)
+            findings = (
+                [verifier.verify(target, op, request)] if target is not None else verifier.verify_library(request)
+            )
     if as_json:
-        typer.echo(json.dumps(vars(found[0]) if target is not None else [vars(f) for f in found]))
+        typer.echo(json.dumps(vars(findings[0]) if target is not None else [vars(f) for f in findings]))
     else:
         from enable.cover.finding import finding_lines
 
         words = [*program, *typed(context, ("seed", "case", "as_json")), "--seed", str(seed)]
-        typer.echo("\n".join(finding_lines(f, words) for f in found))
-    if not all(f.outcome == "PASS" for f in found):
+        typer.echo("\n".join(finding_lines(f, words) for f in findings))
+    if not all(f.outcome == "PASS" for f in findings):
         sys.stdout.flush()
         raise typer.Exit(1)
 
 
 def watched(verifier: Verifier, target: str, op: str | None, request: VerifyRequest, words: list[str]) -> None:
-    """Judge the file until interrupted; each verdict names the command that judges it so again."""
+    """Judge the file after each save until interrupted; each report names the command that repeats it."""
     from enable.cover.finding import finding_lines
     from enable.cover.watching import watch
 

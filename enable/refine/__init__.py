@@ -1,1 +1,1 @@
-"""Dialogs with an LLM, what is asked of a candidate, and how it comes into the library."""
+"""Refinement: hold dialogs with an LLM, judge its candidate kernels, and put accepted ones into the library."""

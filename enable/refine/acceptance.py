@@ -1,7 +1,7 @@
-"""Decide whether a kernel may replace one of the library: it passes its trial, and nothing regresses.
+"""Decide if a kernel may replace a kernel of the library: it must pass its trial, and nothing may regress.
 
-`try_kernel` judges a proposal once; `accept` puts it in force if the library that it was judged against is still in
-force. Both rest on verdicts alone, so that they can be tried without a model.
+`try_kernel` judges a proposal once. `accept` puts it in force if the library has not changed since the trial in a way
+that matters to the decision. Both depend on verdicts alone, so tests need no model.
 """
 
 from __future__ import annotations
@@ -27,7 +27,13 @@ from verify.outcome import ACCEPTANCE, FILE, Outcome, Verdict
 
 @dataclass(frozen=True)
 class Accepted:
-    """The kernel is in force. version: its number in the history of `path`."""
+    """A kernel that is now in force.
+
+    Attributes:
+        path: File of the kernel in the library of the workspace.
+        version: Number of the version in the history of `path`.
+        provenance: Facts about the origin and the trial of the kernel, as stored in the history.
+    """
 
     path: Path
     version: int
@@ -39,10 +45,11 @@ class TriedKernel:
     """A proposal that was judged.
 
     Attributes:
-        refused: Why it may not come into force; None if it may.
-        change: What it was judged as; None if the text does not fit into the library.
-        verdicts: On the shown cases, and on the proposal as a whole if it is refused for another reason.
-        facts: What the judging adds to the provenance.
+        proposal: The proposal.
+        refused: Reason for the refusal; None if the kernel may come into force.
+        change: Library change that was judged; None if the text does not fit into the library.
+        verdicts: Verdicts on the shown cases, and on the proposal as a whole if it is refused for another reason.
+        facts: Entries that the trial adds to the provenance.
         judged: Number of cases that were judged.
     """
 
@@ -59,7 +66,11 @@ class TriedKernel:
 
 
 def try_kernel(session: Session, proposal: Proposal) -> TriedKernel:
-    """Judge a proposal against the library in force. Raises what the judge raises, such as TraceError."""
+    """Judge a proposal against the library in force.
+
+    A text that is not a kernel file gives RUNTIME_ERROR, and one that does not fit into the library gives CHEAT. All
+    exceptions of the judge pass through, such as TraceError.
+    """
     before, others = session.reload_library(), recorded(session.workspace)
     try:
         change = _fit(proposal, before, others)
@@ -81,13 +92,16 @@ def try_kernel(session: Session, proposal: Proposal) -> TriedKernel:
 def accept(session: Session, tried: TriedKernel, provenance: Mapping[str, Any] | None = None) -> Accepted | Refused:
     """Put a kernel that passed its trial in force.
 
-    If another kernel that matters here was accepted meanwhile, it is judged again, mostly from kept verdicts.
+    If another kernel that affects the decision was accepted after the trial, the proposal is judged again. Most of the
+    verdicts then come from the cache. All exceptions of the judge pass through.
 
     Args:
-        provenance: What the caller knows about the kernel, such as traces, journal and model.
+        session: Session with the library, the judge and the workspace.
+        tried: Result of `try_kernel`.
+        provenance: Facts that the caller knows about the kernel, such as traces, journal and model.
 
-    Raises:
-        What the judge raises.
+    Returns:
+        Accepted, or the refusal of the last trial.
     """
     versions = Versions(session.workspace.kernels)
     while tried.refused is None:
@@ -96,19 +110,26 @@ def accept(session: Session, tried: TriedKernel, provenance: Mapping[str, Any] |
         group, name = proposal.path.parent.name, proposal.path.stem
         with versions.locked():
             if _is_unchanged(session, proposal, tried.change):
-                whole = {**(provenance or {}), **tried.facts}
-                number = versions.put(group, name, proposal.source, whole)
+                full_provenance = {**(provenance or {}), **tried.facts}
+                number = versions.put(group, name, proposal.source, full_provenance)
                 session.reload_library()
-                return Accepted(versions.path(group, name), number, whole)
+                return Accepted(versions.path(group, name), number, full_provenance)
         tried = try_kernel(session, proposal)
     return tried.refused
 
 
 def roll_back(session: Session, group: str, name: str, to: int | None = None) -> int:
-    """Put an earlier version of a kernel in force, by default the one before; 0 is the base library's kernel.
+    """Put an earlier version of a kernel in force, and return the number of the version that this creates.
 
-    Returns the number of the version that this makes. Raises UserError for an unknown number, and for a version with
-    which kernels would call each other in a cycle or call what no kernel serves.
+    Args:
+        session: Session with the library and the workspace.
+        group: Folder of the kernel in the library.
+        name: Stem of the kernel's file name.
+        to: Number of the version, by default the previous one; 0 is the kernel of the base library.
+
+    Raises:
+        UserError: If the number is unknown, or if with that version kernels would call each other in a cycle or would
+            call an overload that no kernel serves.
     """
     versions = Versions(session.workspace.kernels)
     with versions.locked():
@@ -125,13 +146,20 @@ def roll_back(session: Session, group: str, name: str, to: int | None = None) ->
 
 
 def _fit(proposal: Proposal, before: Library, others: Recorded, kernel: KernelFile | None = None) -> LibraryChange:
-    """Return the library `before`, and with the proposal. kernel: the proposal, if it was parsed before.
+    """Return the change from the library `before` to the same library with the proposal.
 
-    Raises UserError if the text is no kernel file or does not fit into the library.
+    Args:
+        proposal: The proposed kernel file.
+        before: Library in force.
+        others: Recorded cases of the workspace.
+        kernel: Parsed kernel file of the proposal, if the caller has it.
+
+    Raises:
+        UserError: If the text is not a kernel file or does not fit into the library.
     """
     kernel = kernel or before.parse(proposal.source, proposal.path)
     listed = ", ".join(kernel.overloads)
-    if proposal.serves and set(kernel.overloads) != set(proposal.serves):  # more would go into the library untested
+    if proposal.serves and set(kernel.overloads) != set(proposal.serves):  # a further overload would be untested
         raise KernelFileError(f"OVERLOADS must list exactly {', '.join(proposal.serves)}; it lists {listed}")
     after = before.replacing(proposal.path, kernel)
     broken = broken_calls(before, after)
@@ -142,6 +170,7 @@ def _fit(proposal: Proposal, before: Library, others: Recorded, kernel: KernelFi
 
 
 def _is_unchanged(session: Session, proposal: Proposal, change: LibraryChange) -> bool:
+    """Return True if the same kernel files would serve every affected overload, now as at the trial."""
     before, others = session.reload_library(), recorded(session.workspace)
     try:
         return _fit(proposal, before, others, change.kernel).basis == change.basis
@@ -152,7 +181,8 @@ def _is_unchanged(session: Session, proposal: Proposal, change: LibraryChange) -
 def _facts(
     session: Session, proposal: Proposal, change: LibraryChange, others: Recorded, few: Mapping[str, int]
 ) -> dict[str, Any]:
-    held = Counter(case.overload for case in proposal.held_back)
+    """Return the entries that a trial adds to a version's provenance."""
+    held_back_counts = Counter(case.overload for case in proposal.held_back)
     served = sorted({c.overload for c in proposal.shown if change.serves(c.overload)})
     replaced = next((k for k in map(change.before.kernel, change.kernel.overloads) if k is not None), None)
     return {
@@ -165,6 +195,6 @@ def _facts(
         "cases": {"shown": len(proposal.shown), "held_back": len(proposal.held_back)},
         "traces_asked": list(others.traces),
         "traces_unread": dict(others.unread),
-        "nothing_held_back": {o: f"fewer than {HELD_BACK} cases" for o in served if not held[o]},
+        "nothing_held_back": {o: f"fewer than {HELD_BACK} cases" for o in served if not held_back_counts[o]},
         "few_cases": dict(few),
     }

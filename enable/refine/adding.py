@@ -1,4 +1,7 @@
-"""A kernel file that a person wrote, into the workspace's library: judged like any other, then accepted or refused."""
+"""Add a handwritten kernel file to the library of the workspace, if it passes the same trial as any other kernel.
+
+Used by `enable library add`.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +18,19 @@ from generate.versions import BY_HAND
 from traces import UserError, jsonable
 from verify.outcome import Outcome
 
-GROUP = "added"  # of a kernel that replaces none
+GROUP = "added"  # group for a kernel that does not replace another one
 
 
 @dataclass(frozen=True)
 class Added:
-    """What came of it. cases: on how many it had to pass, by where they come from."""
+    """The result of `enable library add`.
+
+    Attributes:
+        kernel: Group and name, separated by a slash.
+        overloads: Overloads that the file lists.
+        cases: Number of cases that the kernel had to pass, by their origin ("recorded" or "made").
+        result: The acceptance or the refusal.
+    """
 
     JSON = ("kernel", "overloads", "accepted", "cases")
     kernel: str
@@ -33,18 +43,30 @@ class Added:
         return isinstance(self.result, Accepted)
 
     def as_json(self) -> dict[str, Any]:
-        """What `enable library add --json` prints."""
-        done = self.result
-        answer = {"version": done.version} if isinstance(done, Accepted) else {"version": None, "reasons": done.reasons}
+        """Return the object that `enable library add --json` prints."""
+        result = self.result
+        answer = (
+            {"version": result.version}
+            if isinstance(result, Accepted)
+            else {"version": None, "reasons": result.reasons}
+        )
         return {**jsonable(self), **answer}
 
 
 def add(session: Session, file: Path, few_cases: bool = False) -> Added:
-    """Put a kernel file in force if it passes the recorded calls of its overloads in every trace of the workspace, the
-    samples of OpInfo and cases made from both, and if nothing regresses.
+    """Put a kernel file in force if it passes its trial and nothing regresses.
 
-    few_cases: also where these are fewer than a kernel is accepted on; it is marked so. Raises UserError for what is no
-    kernel file, and where there is no case to judge it on.
+    The trial runs the recorded calls of its overloads from all traces of the workspace, OpInfo samples, and
+    cases derived from both.
+
+    Args:
+        session: Session with the library, the judge and the workspace.
+        file: Kernel file to add.
+        few_cases: Accept the kernel on fewer independent cases than usual; the version is then marked
+            accordingly.
+
+    Raises:
+        UserError: If the file is not a kernel file, or if there is no case to judge it on.
     """
     try:
         source = file.read_text(encoding="utf-8")
@@ -66,7 +88,7 @@ def add(session: Session, file: Path, few_cases: bool = False) -> Added:
 
 
 def lines(found: Added, file: Path, session: Session) -> str:
-    """Return what happened, and what to type next."""
+    """Return the report on an added kernel as text, with the next command to type."""
     history = session.workspace.command("library", "history", found.overloads[0], *library_words(session.base))
     cases = ", ".join(f"{count} {where}" for where, count in found.cases.items() if count)
     if isinstance(found.result, Accepted):

@@ -1,4 +1,7 @@
-"""What the journals of a workspace tell: which runs there are, whose turn it is, and what was said."""
+"""Read the dialog journals of a workspace: list runs, find the run that waits for an answer, and print conversations.
+
+Used by the commands `enable dialog list`, `show` and `answer`.
+"""
 
 from __future__ import annotations
 
@@ -19,14 +22,25 @@ from traces import UserError
 from traces.format import write_durably
 
 DAMAGED = "DAMAGED"  # the stage of a run whose journal cannot be read
-NOBODY, RUNNING, YOURS, STOPPED = "-", "running", "yours", "stopped"  # whose turn it is
+NOBODY, RUNNING, YOURS, STOPPED = "-", "running", "yours", "stopped"  # values of the column "turn"
 
 
 @dataclass
 class ModelCall:
-    """One call of a model. messages: all that it was asked; seen: how many of them earlier calls have shown.
+    """One call to a model.
 
-    answer: None where there is none yet. then: what came of it, a line an event.
+    Attributes:
+        number: Number of the call within the run.
+        dialog: Number of the dialog.
+        purpose: "generate", or the purpose of a summary.
+        model: Name of the model.
+        messages: All messages of the request.
+        seen: Number of leading messages that earlier calls have already shown.
+        answer: Text of the answer; None if it is outstanding.
+        reasoning: Reasoning text of the answer.
+        prompt_tokens: Tokens of the request.
+        completion_tokens: Tokens of the answer.
+        then: Consequences of the answer, one line for each event.
     """
 
     number: int
@@ -44,7 +58,17 @@ class ModelCall:
 
 @dataclass(frozen=True)
 class DialogRun:
-    """One run of an operator. latest: the one that a command would go on with. problem: why it cannot be read."""
+    """One run of an operator's dialogs.
+
+    Attributes:
+        workspace: Workspace with the run.
+        overload: Operator of the run.
+        campaign: Name of the campaign; empty if the run belongs to none.
+        directory: Directory of the journal.
+        latest: True for the run that a command would resume.
+        records: Records of the journal.
+        problem: Reason why the journal cannot be read; empty if it can.
+    """
 
     workspace: Workspace
     overload: str
@@ -56,6 +80,7 @@ class DialogRun:
 
     @property
     def state(self) -> State:
+        """Return the state machine's state after all records of the journal."""
         state = before = State(DialogLimits(**self.records[0]["limits"]))
         for record in self.records:
             before, state = _after(record, before, state)
@@ -63,13 +88,14 @@ class DialogRun:
 
     @property
     def pending(self) -> int | None:
-        """The number of the call that waits for an answer in a file."""
+        """Return the number of the call that waits for an answer in a file, or None."""
         last = self.records[-1] if self.records else {}
         number = last.get("number")
         waits = "request" in last and self.latest and prompt_path(self.directory, last["number"]).is_file()
         return number if waits and not answer_path(self.directory, last["number"]).is_file() else None
 
     def turn(self, state: State) -> str:
+        """Return who has to act next: NOBODY, RUNNING, YOURS or STOPPED."""
         if not self.latest or state.stage in FINAL - {Stage.ABORTED}:
             return NOBODY
         if _is_locked(self.directory / NAME):
@@ -77,7 +103,7 @@ class DialogRun:
         return STOPPED if self.pending is None else YOURS
 
     def as_json(self) -> dict[str, Any]:
-        """A row of `enable dialog list`."""
+        """Return a row for `enable dialog list --json`."""
         row = {"overload": self.overload, "campaign": self.campaign or None, "run": self.directory.name}
         if self.problem:
             counts = dict.fromkeys(("dialog", "calls", "tokens"), 0)
@@ -88,6 +114,7 @@ class DialogRun:
         return {**row, "stage": str(s.stage), **counts, "turn": turn, "detail": self._detail(turn, s)}
 
     def _detail(self, turn: str, state: State) -> str:
+        """Return the next step for the user; '' if there is nothing to do."""
         if turn == YOURS:
             return f"read {prompt_path(self.directory, self.pending or 0)}, then: {self.typed('answer')} FILE"
         if turn == STOPPED:
@@ -96,20 +123,26 @@ class DialogRun:
 
     @property
     def again(self) -> str:
-        """What to type to go on with it."""
+        """Return the command that resumes the run."""
         commands = [record["command"] for record in self.records if record.get("command")]
         return commands[-1] if commands else "run the same command again"
 
     def typed(self, name: str) -> str:
-        """`enable dialog NAME` for this run."""
+        """Return the command `enable dialog NAME` for this run."""
         campaign = ["--campaign", self.campaign] if self.campaign else []
         return self.workspace.command("dialog", name, *campaign, self.overload)
 
 
 def runs(workspace: Workspace, overload: str | None = None, campaign: str | None = None) -> list[DialogRun]:
-    """Every run, or those of one operator, of the workspace's dialogs and its campaigns'; in order of names.
+    """Return all dialog runs of the workspace and its campaigns, sorted by name.
 
-    Raises UserError for what is no overload's name, and for a campaign that is not there.
+    Args:
+        workspace: Workspace to search.
+        overload: Only runs of this operator, unless None.
+        campaign: Only runs of this campaign, unless None; '' means runs outside of campaigns.
+
+    Raises:
+        UserError: If `overload` is not an overload name, or if there is no such campaign.
     """
     homes = {"": workspace.dialogs}
     homes |= {p.parent.name: p for p in sorted((workspace.root / "campaigns").glob("*/dialogs"))}
@@ -127,6 +160,7 @@ def runs(workspace: Workspace, overload: str | None = None, campaign: str | None
 
 
 def _runs_in(workspace: Workspace, where: Path, campaign: str) -> Iterator[DialogRun]:
+    """Yield the runs in one operator's directory, in order of their numbers."""
     directories = sorted(p.parent for p in where.glob(f"run-*/{NAME}"))
     for directory in directories:
         latest = directory == directories[-1]
@@ -137,12 +171,12 @@ def _runs_in(workspace: Workspace, where: Path, campaign: str) -> Iterator[Dialo
                 workspace, where.name.replace(".", "::", 1), campaign, directory, latest, problem=str(error)
             )
             continue
-        if records:  # none where a run was killed as it began
+        if records:  # a run that was killed at its start has no records
             yield DialogRun(workspace, records[0]["overload"], campaign, directory, latest, tuple(records))
 
 
 def list_lines(rows: list[dict[str, Any]]) -> str:
-    """The table of `enable dialog list`, and what to do about each run that has not ended."""
+    """Return the table for `enable dialog list`, with the next step for each run that has not ended."""
     if not rows:
         return "no dialogs yet; to hold some, see: enable refine --help"
     columns = ("overload", "campaign", "run", "stage", "dialog", "calls", "tokens", "turn")
@@ -152,18 +186,22 @@ def list_lines(rows: list[dict[str, Any]]) -> str:
 
 
 def one(workspace: Workspace, overload: str, campaign: str | None, number: int | None = None) -> DialogRun:
-    """A run of the operator: that of this number, or the one that was written last. Raises UserError."""
-    found = runs(workspace, overload, campaign)
-    if not found:
+    """Return one run of an operator: the run with this number, or the one that was written last.
+
+    Raises:
+        UserError: If there is no such run, or if its journal cannot be read.
+    """
+    matching = runs(workspace, overload, campaign)
+    if not matching:
         known = sorted({run.overload for run in runs(workspace)})
         have = f"dialogs here: {', '.join(known)}" if known else f"{workspace.dialogs} holds none yet"
         raise UserError(f"no dialog about {overload} ({have}); {_all_of(workspace)}")
     if number is not None:
-        names = [run.directory.name for run in found]
-        found = [run for run in found if run.directory.name == f"run-{number:03d}"]
-        if not found:
+        names = [run.directory.name for run in matching]
+        matching = [run for run in matching if run.directory.name == f"run-{number:03d}"]
+        if not matching:
             raise UserError(f"no run {number} of {overload} (runs: {', '.join(names)}); {_all_of(workspace)}")
-    run = max(found, key=lambda r: (r.directory / NAME).stat().st_mtime_ns)
+    run = max(matching, key=lambda r: (r.directory / NAME).stat().st_mtime_ns)
     if run.problem:
         raise UserError(run.problem)
     return run
@@ -174,9 +212,13 @@ def _all_of(workspace: Workspace) -> str:
 
 
 def answer(workspace: Workspace, overload: str, campaign: str | None, text: str) -> tuple[Path, str]:
-    """Put the answer where the run that waits for one takes it; that file, and what to type to go on with the run.
+    """Store an answer in the file that the waiting run reads.
 
-    Raises UserError where none waits, or more than one.
+    Returns:
+        The file, and the command that resumes the run.
+
+    Raises:
+        UserError: If no run or more than one run waits, or if the text is empty.
     """
     found = runs(workspace, overload, campaign)
     waiting = [run for run in found if run.pending is not None and run.turn(run.state) == YOURS]
@@ -195,35 +237,38 @@ def answer(workspace: Workspace, overload: str, campaign: str | None, text: str)
 
 
 def calls(run: DialogRun) -> list[ModelCall]:
-    """Every call of a run, in order."""
-    found: list[ModelCall] = []
+    """Return all model calls of a run, in order."""
+    model_calls: list[ModelCall] = []
     seen = 0
     state = before = State(DialogLimits(**run.records[0]["limits"]))
     for record in run.records:
         if "request" in record:
-            if found and found[-1].number == record["number"]:  # asked for again, after an interruption
-                found.pop()
-            found.append(_asked(record, state, seen))
+            if (
+                model_calls and model_calls[-1].number == record["number"]
+            ):  # the request was repeated after an interruption
+                model_calls.pop()
+            model_calls.append(_asked(record, state, seen))
         elif "event" in record:
             event = event_of(record)
-            if found:
-                _note(found[-1], event)
+            if model_calls:
+                _note(model_calls[-1], event)
             if event.kind is EventKind.ANSWERED:
                 seen = len(state.messages) + 1
             elif event.kind is EventKind.PROMPTED:
                 seen = 0
         before, state = _after(record, before, state)
-    return found
+    return model_calls
 
 
 def _after(record: Record, before: State, state: State) -> tuple[State, State]:
-    """The states before and after a record; a resumption undoes the failure before it."""
+    """Return the states before and after a record; a resumption undoes the preceding failure."""
     if "resumed" in record:
         return before, before
     return (state, step(state, event_of(record))) if "event" in record else (before, state)
 
 
 def _asked(record: Record, state: State, seen: int) -> ModelCall:
+    """Return the model call that a request record describes."""
     summary = record["purpose"] != "generate"
     messages = tuple(Message(**m) for m in record["messages"]) if summary else state.messages
     model = record.get("model", "")
@@ -231,6 +276,7 @@ def _asked(record: Record, state: State, seen: int) -> ModelCall:
 
 
 def _note(call: ModelCall, event: Event) -> None:
+    """Add an event to the call that caused it: the answer with its token counts, or a line in `then`."""
     if event.kind in (EventKind.ANSWERED, EventKind.SUMMARIZED):
         call.answer = event.text if event.kind is EventKind.ANSWERED else event.report
         call.reasoning = event.reasoning
@@ -242,19 +288,27 @@ def _note(call: ModelCall, event: Event) -> None:
 
 
 def chosen_call(run: DialogRun, number: int) -> ModelCall:
-    """Raises UserError that lists what there is."""
-    found = {call.number: call for call in calls(run)}
-    if number not in found:
-        have = f"calls 1 to {max(found)}" if found else "no calls yet"
+    """Return the call with this number.
+
+    Raises:
+        UserError: If there is no such call; the message lists the numbers.
+    """
+    calls_by_number = {call.number: call for call in calls(run)}
+    if number not in calls_by_number:
+        have = f"calls 1 to {max(calls_by_number)}" if calls_by_number else "no calls yet"
         raise UserError(f"{run.overload} has {have}, not {number}; see all: {run.typed('show')}")
-    return found[number]
+    return calls_by_number[number]
 
 
 def shown_json(run: DialogRun, number: int | None) -> dict[str, Any]:
-    """What `enable dialog show --json` prints: of all calls the messages that are new in each, of one call all."""
-    told = [(chosen_call(run, number), 0)] if number is not None else [(call, call.seen) for call in calls(run)]
+    """Return the object that `enable dialog show --json` prints.
+
+    Without a number it contains every call with the messages that are new in it. With a number it contains that
+    call with all its messages.
+    """
+    chosen = [(chosen_call(run, number), 0)] if number is not None else [(call, call.seen) for call in calls(run)]
     rows = []
-    for call, seen in told:
+    for call, seen in chosen:
         row = asdict(call)
         del row["seen"]
         rows.append({**row, "messages": row["messages"][seen:]})
@@ -262,7 +316,7 @@ def shown_json(run: DialogRun, number: int | None) -> dict[str, Any]:
 
 
 def shown_text(run: DialogRun, number: int | None) -> str:
-    """The conversation for a terminal; of one call, all that the model was asked."""
+    """Return the conversation as text for a terminal; with a number, all messages of that call."""
     if number is not None:
         return _printable("\n".join(_call_lines(chosen_call(run, number), run, whole=True)))
     row = run.as_json()
@@ -272,6 +326,7 @@ def shown_text(run: DialogRun, number: int | None) -> str:
 
 
 def _call_lines(call: ModelCall, run: DialogRun, whole: bool) -> Iterator[str]:
+    """Yield the lines for one call; with `whole`, all its messages and the reasoning."""
     counts = f", {call.prompt_tokens} + {call.completion_tokens} tokens" if call.prompt_tokens else ""
     by = f", {call.model}" if call.model else ""
     yield f"\n==== call {call.number}, dialog {call.dialog}, {call.purpose}{by}{counts}"
@@ -290,12 +345,15 @@ def _call_lines(call: ModelCall, run: DialogRun, whole: bool) -> Iterator[str]:
 
 
 def _printable(text: str) -> str:
-    """Without what a terminal would obey: a model's words are not ours."""
+    """Replace control characters, so that a model's text cannot control the terminal."""
     return "".join(c if c.isprintable() or c in "\n\t" else repr(c)[1:-1] for c in text)
 
 
 def _is_locked(path: Path) -> bool:
-    """Whether a process has this journal open. The lock is tried for a moment; `Journal` allows for that."""
+    """Return True if a process holds the lock of this journal.
+
+    This takes a shared lock for a moment. `Journal` allows for that.
+    """
     with open(path, "rb") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)

@@ -1,4 +1,7 @@
-"""Work on many operators at once. An engine yields how each ended, in the order in which they end."""
+"""Run the dialogs of many operators at once. An engine yields the results in the order of completion.
+
+`Local` uses threads; `enable.campaigns.engine_ray.Ray` implements the same protocol on a cluster.
+"""
 
 from __future__ import annotations
 
@@ -14,16 +17,20 @@ Hold = Callable[[str], HeldDialogs]
 
 
 class Engine(Protocol):
-    """`run` may be left early; then nothing new is begun."""
+    """Runs the dialogs of many operators.
+
+    If the caller leaves the iterator of `run` early, the engine starts no further operator.
+    """
 
     def run(self, overloads: Sequence[str]) -> Iterator[HeldDialogs]: ...
 
 
 class Local:
-    """Threads of this process, since a dialog mostly waits: for its model, or for the children that test.
+    """An engine with threads in this process.
 
-    They are daemons: an interrupted program does not wait for a model to answer. What a dialog raises is raised here,
-    but for a UserError, which is how that operator ended.
+    Threads suffice because a dialog mostly waits for its model, or for the child processes that run tests. The
+    threads are daemons, so an interrupted program does not wait for a model. A UserError becomes the operator's
+    result. All other exceptions are raised in the caller's thread.
     """
 
     def __init__(self, hold: Hold, workers: int) -> None:
@@ -34,10 +41,10 @@ class Local:
         ended: queue.SimpleQueue[HeldDialogs | BaseException] = queue.SimpleQueue()
         for overload in overloads:
             waiting.put(overload)
-        left = threading.Event()
+        stop = threading.Event()
 
         def work() -> None:
-            while not left.is_set():
+            while not stop.is_set():
                 try:
                     overload = waiting.get_nowait()
                 except queue.Empty:
@@ -48,14 +55,15 @@ class Local:
             threading.Thread(target=work, daemon=True).start()
         try:
             for _ in overloads:
-                held = ended.get()
-                if isinstance(held, BaseException):
-                    raise held
-                yield held
+                result = ended.get()
+                if isinstance(result, BaseException):
+                    raise result
+                yield result
         finally:
-            left.set()
+            stop.set()
 
     def _held(self, overload: str) -> HeldDialogs | BaseException:
+        """Return the result for one operator, or the exception that the caller has to raise."""
         try:
             return self._hold(overload)
         except UserError as error:

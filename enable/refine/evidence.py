@@ -1,4 +1,7 @@
-"""The recorded cases that a decision on a kernel rests on: which of them are held back."""
+"""Select the recorded cases that a decision on a kernel depends on, and hold some of them back from the model.
+
+Held-back cases are the held-out set: only the acceptance trial runs them.
+"""
 
 from __future__ import annotations
 
@@ -12,45 +15,55 @@ from verify.cases.extended import extended
 from verify.cases.opinfo import kept_cases
 from verify.judging.standings import ENOUGH
 
-HELD_BACK = 5  # one case in so many of an overload is held back; of fewer cases none is
+HELD_BACK = 5  # one case in 5 of an overload is held back; an overload with fewer cases keeps all of them
 
 
 def split(cases: Sequence[Case], show: Collection[str] = ()) -> tuple[list[Case], list[Case]]:
-    """(shown, held back): of each overload with at least HELD_BACK cases about one signature in HELD_BACK, by its hash.
+    """Split cases into shown cases and held-back cases.
 
-    Which half a case falls into hardly depends on the others, so that a trace recorded later hides nothing that was
-    shown. show: ids that are not held back whatever their hash says.
+    For each overload with at least HELD_BACK cases, about one signature in HELD_BACK is held back, chosen by
+    its hash. The choice hardly depends on the other cases, so a trace that is recorded later rarely hides a
+    case that was shown.
+
+    Args:
+        cases: Cases of any overloads.
+        show: Ids of cases that are never held back.
+
+    Returns:
+        Shown cases and held-back cases. At most half of an overload's cases are held back.
     """
-    held: set[str] = set()
+    held_back: set[str] = set()
     for group in by_overload(cases).values():
         ranked = sorted(group, key=_rank) if len(group) >= HELD_BACK else []
         chosen = [case for case in ranked if _rank(case) % HELD_BACK == 0] or ranked[:1]
-        held |= {case.id for case in chosen[: len(group) // 2]}
-    held -= set(show)
-    return [c for c in cases if c.id not in held], [c for c in cases if c.id in held]
+        held_back |= {case.id for case in chosen[: len(group) // 2]}
+    held_back -= set(show)
+    return [c for c in cases if c.id not in held_back], [c for c in cases if c.id in held_back]
 
 
 def _rank(case: Case) -> int:
+    """Return a 64-bit hash of the case without its tensor contents."""
     return int.from_bytes(blake3(f"held back {case.independence}".encode()).digest(8))
 
 
 def independent(cases: Iterable[Case]) -> int:
-    """How many of the cases differ in more than the contents of tensors."""
+    """Return the number of cases that differ in more than the contents of tensors."""
     return len({case.independence for case in cases})
 
 
 def few(cases: Sequence[Case]) -> frozenset[str]:
-    """The overloads of these cases of which fewer than ENOUGH are independent."""
+    """Return the overloads that have fewer than ENOUGH independent cases."""
     return frozenset(o for o, group in by_overload(cases).items() if independent(group) < ENOUGH)
 
 
 def count_evidence(cache: Path, overload: str, recorded: Sequence[Case], dtypes: Sequence[str]) -> int:
-    """Return the number of independent cases that a kernel could be judged on; no more are made than ENOUGH.
+    """Return the number of independent cases for a kernel's trial; at most about ENOUGH cases are derived.
 
     Args:
-        cache: Directory of kept OpInfo samples.
-        recorded: The recorded cases of the overload.
-        dtypes: The dtypes of the samples.
+        cache: Directory with cached OpInfo samples.
+        overload: The overload.
+        recorded: Recorded cases of the overload.
+        dtypes: Dtypes of the samples.
     """
     cases = [*recorded, *spread(kept_cases(cache, [overload], tuple(dtypes)), ENOUGH)]
     if cases and independent(cases) < ENOUGH:

@@ -1,4 +1,4 @@
-"""The kernels in force and their versions, as `enable library` tells them."""
+"""List the kernels in force and their versions, for `enable library list`, `history` and `show`."""
 
 from __future__ import annotations
 
@@ -18,19 +18,27 @@ from traces.overloads import resolve
 from verify.contract.derive import functional_base
 from verify.contract.kernel_file import KernelFile
 
-_SHA = 12  # hex digits that tables show
+_SHA = 12  # number of hex digits in tables
 
 
 class History:
-    """What one workspace has over a base library, None for the packaged one."""
+    """The kernels and versions of one workspace, on top of a base library."""
 
     def __init__(self, workspace: Workspace, base: Path | None) -> None:
-        """Raises UserError for a broken library."""
+        """Load the library with `base` as the base library, by default the packaged one.
+
+        Raises:
+            UserError: If the library is broken.
+        """
         self.library: Library = workspace.library(base)
         self.versions = Versions(workspace.kernels)
 
     def find(self, operator: str) -> tuple[str, str]:
-        """(group, name) of the kernel that serves an operator, or once did. Raises UserError if there is none."""
+        """Return the group and name of the kernel that serves an operator, or that served it in an earlier version.
+
+        Raises:
+            UserError: If there is no such kernel.
+        """
         resolve(operator)
         served = {operator, functional_base(operator)}
         for group, name in self.versions.names():
@@ -45,11 +53,11 @@ class History:
         return match.kernel.path.parent.name, match.kernel.path.stem
 
     def origin(self, path: Path) -> str:
-        """Where the kernel in force at a path comes from, in a word or two."""
+        """Return the origin of the kernel in force at a path, in a word or two."""
         return origin(path) if path.is_relative_to(self.versions.root) else BASE_LIBRARY
 
     def kernels(self) -> list[dict[str, Any]]:
-        """Every kernel in force, as `list --json` prints them; those of the workspace first."""
+        """Return all kernels in force as `enable library list --json` prints them, the workspace's own ones first."""
         rows = [self._kernel(kernel) for kernel in self.library]
         return sorted(rows, key=lambda row: (not row["accepted"], row["kernel"]))
 
@@ -72,7 +80,11 @@ class History:
         }
 
     def of(self, operator: str) -> dict[str, Any]:
-        """Every version of an operator's kernel, as `history --json` prints them. Raises UserError."""
+        """Return all versions of an operator's kernel, as `enable library history --json` prints them.
+
+        Raises:
+            UserError: If no kernel serves the operator or served it earlier.
+        """
         group, name = self.find(operator)
         path, current = self.versions.path(group, name), self.versions.current(group, name)
         return {
@@ -84,7 +96,11 @@ class History:
         }
 
     def source(self, operator: str, number: int | None) -> str:
-        """The source of a version, by default of what is in force. Raises UserError if there is none."""
+        """Return the source of a version, by default of the kernel in force.
+
+        Raises:
+            UserError: If the version is the base library's kernel, or if there is no such version.
+        """
         group, name = self.find(operator)
         text = self.versions.source(group, name, number) if number is not None else None
         match = self.library.match(operator)
@@ -96,7 +112,7 @@ class History:
 
 
 def list_table(rows: Sequence[dict[str, Any]]) -> str:
-    """Kernels in force as text."""
+    """Return the kernels in force as a text table."""
     shown = [
         {
             "kernel": row["kernel"],
@@ -112,17 +128,18 @@ def list_table(rows: Sequence[dict[str, Any]]) -> str:
 
 
 def _standing(row: dict[str, Any]) -> str:
+    """Return the origin for the table, with the number of cases if it was low."""
     few = _few(row["few_cases"])
     return f"{row['origin']} ({few})" if few else str(row["origin"])
 
 
 def _few(told: Mapping[str, int]) -> str:
-    """On how few independent cases a version was accepted; empty if these were enough."""
+    """Return a note on the low numbers of independent cases of an accepted version; '' if there were enough."""
     return f"few cases: {', '.join(map(str, told.values()))}" if told else ""
 
 
 def history_table(found: dict[str, Any]) -> str:
-    """Versions as text, oldest first."""
+    """Return the versions of a kernel as a text table, oldest first."""
     if not found["versions"] and found["origin"] == BASE_LIBRARY:
         return f"{found['overload']}: {found['kernel']} is the base library's kernel; none was accepted here"
     force = f"{found['kernel']}: {_in_force(found['origin'])}"
@@ -145,17 +162,23 @@ def history_table(found: dict[str, Any]) -> str:
 
 
 def _in_force(origin: str | None) -> str:
-    told = {
+    """Return a sentence on the kernel in force, given its origin; None means that there is no kernel."""
+    sentences = {
         None: "no kernel is in force; the base library has none",
         BASE_LIBRARY: "the base library's kernel is in force",
         BY_HAND: "a file put there by hand is in force",
     }
-    return told.get(origin, f"{origin} is in force")
+    return sentences.get(origin, f"{origin} is in force")
 
 
 def version_text(version: Version, served: bool) -> str:
-    """One line on a version that has just come into force. served: whether the library has a kernel now."""
-    what = "the base library's kernel" if version.sha256 is None else f"the source of version {version.origin}"
+    """Return one line on a version that has just come into force.
+
+    Args:
+        version: The new version.
+        served: True if the library has a kernel for the operator now.
+    """
+    description = "the base library's kernel" if version.sha256 is None else f"the source of version {version.origin}"
     if not served:
         return f"version {version.number}: no kernel is left; the base library has none"
-    return f"version {version.number}: {what} is in force"
+    return f"version {version.number}: {description} is in force"

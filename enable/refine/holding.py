@@ -1,4 +1,4 @@
-"""Hold the dialogs of one operator, and say how that ended: what `refine` and campaigns share, on any engine."""
+"""Run the dialogs of one operator and return the result. Shared by `enable refine` and campaigns, on any engine."""
 
 from __future__ import annotations
 
@@ -19,18 +19,24 @@ from generate.machine import DialogLimits, Event, EventKind, State, Switches
 from generate.task import Task
 from verify.outcome import Verdict
 
-WAITING = "WAITING"  # exits besides the final stages: the model's answer is to be written by somebody
-REFUSED = "REFUSED"  # it passed, and the library has changed meanwhile
-NOT_BEGUN = "NOT_BEGUN"  # there is nobody to ask about it
+# Exits besides the final stages of the state machine:
+WAITING = "WAITING"  # the run waits for an answer that a person or another program has to write
+REFUSED = "REFUSED"  # the kernel passed, but the library had changed before it was accepted
+NOT_BEGUN = "NOT_BEGUN"  # the provider cannot answer for this operator
 TASK = "task.json"
 
 
 @dataclass(frozen=True)
 class Terms:
-    """On which dialogs are held. home: where they are kept. command: what to type to go on with an operator.
+    """The conditions of an operator's dialogs.
 
-    once: an operator has one run there, of the task with which it was begun; else a run is gone on with as long as its
-    task is what it would be today.
+    Attributes:
+        limits: Limits on dialogs, calls and context.
+        switches: Stages of the state machine that are switched off.
+        home: Directory with the journals.
+        command: Function from an overload to the command that resumes its run.
+        once: If True, an operator has one run in `home`, with the task from its start. If False, a run is
+            resumed only if its task is still the same today.
     """
 
     limits: DialogLimits
@@ -42,10 +48,20 @@ class Terms:
 
 @dataclass(frozen=True)
 class HeldDialogs:
-    """How an operator's dialogs ended. exit: a final stage, or WAITING. source: the kernel, if it passed, and
-    tried: its trial, unless that took place in another process.
+    """The result of an operator's dialogs.
 
-    task: the digest of what was asked. seconds: spent by the model, by tests, and in all.
+    Attributes:
+        overload: The operator.
+        exit: A final stage of the state machine, or WAITING, REFUSED or NOT_BEGUN.
+        dialogs: Number of dialogs.
+        calls: Number of calls to the model.
+        tokens: Number of tokens.
+        detail: Cause of the exit, or the directory with the dialogs.
+        source: Source of the kernel, if it passed.
+        tried: Trial of the kernel; None if that took place in another process.
+        journal: Directory of the journal.
+        task: Digest of the task.
+        seconds: Seconds spent by the model ("model"), by tests ("tests"), and in total ("all").
     """
 
     JSON = ("overload", "exit", "dialogs", "calls", "tokens", "detail", "journal", "task", "seconds")
@@ -66,12 +82,12 @@ class HeldDialogs:
         return self.source is not None
 
     def provenance(self, model: str) -> dict[str, Any]:
-        """What the kernel's history says of how it came about."""
+        """Return the provenance entries for the kernel's history."""
         return {"model": model, "journal": self.journal, "prompt": self.task, "calls": self.calls, **_versions()}
 
 
 class Holder:
-    """Holds dialogs of a refinement's operators with a model. For any number of threads."""
+    """Runs the dialogs of a refinement's operators with one model. Safe to use from several threads."""
 
     def __init__(
         self, refinement: Refinement, model: Provider, terms: Terms, summarizer: Provider | None = None
@@ -79,8 +95,11 @@ class Holder:
         self._refinement, self._model, self._summarizer, self._terms = refinement, model, summarizer, terms
 
     def hold(self, operator: Operator, restart: bool = False) -> HeldDialogs:
-        """Run or resume the operator's dialogs. A kernel that passed then and does not today is begun anew."""
-        begun = time.monotonic()
+        """Run or resume the operator's dialogs.
+
+        If a kernel passed in an earlier run and does not pass today, a new run begins.
+        """
+        start = time.monotonic()
         clock = _Clock()
         task, journal = self._open(operator, restart)
         try:
@@ -92,7 +111,7 @@ class Holder:
                 result, tried = self._converse(operator, task, journal, clock)
         finally:
             journal.close()
-        spent = {**clock.spent, "all": time.monotonic() - begun}
+        spent = {**clock.spent, "all": time.monotonic() - start}
         return HeldDialogs(
             overload=result.overload,
             exit=WAITING if result.waiting else str(result.stage),
@@ -108,17 +127,21 @@ class Holder:
         )
 
     def _open(self, operator: Operator, restart: bool) -> tuple[Task, Journal]:
+        """Open the journal for the operator's run.
+
+        The task is the stored one if `once` is set and the run exists, otherwise a new one.
+        """
         terms = self._terms
-        kept = terms.home / slug(operator.overload) / TASK
-        if terms.once and kept.is_file() and not restart:
-            task = Task.load(kept)
+        task_file = terms.home / slug(operator.overload) / TASK
+        if terms.once and task_file.is_file() and not restart:
+            task = Task.load(task_file)
             if task.failing is not None:
                 self._refinement.reveal(task.failing.case)
         else:
             task = self._refinement.task(operator, terms.command(operator.overload))
             if terms.once:
-                kept.parent.mkdir(parents=True, exist_ok=True)
-                task.save(kept)
+                task_file.parent.mkdir(parents=True, exist_ok=True)
+                task.save(task_file)
         journal = open_journal(terms.home, task, terms.limits, terms.switches, restart)
         if journal.dropped:
             say(journal.dropped)
@@ -127,7 +150,7 @@ class Holder:
     def _converse(
         self, operator: Operator, task: Task, journal: Journal, clock: _Clock
     ) -> tuple[Result, TriedKernel | None]:
-        """Return how the dialogs ended, and the trial of the kernel if it passed."""
+        """Return the result of the dialogs, and the trial of the kernel if it passed."""
         last: list[TriedKernel] = []
 
         def test(source: str) -> Sequence[Verdict]:
@@ -139,12 +162,13 @@ class Holder:
         debugger = clock.timed("tests", lambda source: self._refinement.debug(operator, source))
         summarizer = _Timed(self._summarizer, clock) if self._summarizer else None
         result = refine_operator(task, model, tester, journal, _report(task.overload), debugger, summarizer)
-        if result.passed and not last:  # in an earlier run
+        if result.passed and not last:  # it passed in an earlier run, so that this process has no trial of it
             tester(result.source or "")
         return result, last[0] if result.passed else None
 
 
 def _versions() -> dict[str, str]:
+    """Return the versions of torch and triton."""
     import torch
     import triton
 
@@ -152,12 +176,14 @@ def _versions() -> dict[str, str]:
 
 
 class _Clock:
-    """Adds up seconds by what they went into."""
+    """Adds up elapsed seconds by activity."""
 
     def __init__(self) -> None:
         self.spent = {"model": 0.0, "tests": 0.0}
 
     def timed(self, what: str, work: Callable[..., Any]) -> Callable[..., Any]:
+        """Return `work`, wrapped so that its duration is added to the activity `what`."""
+
         def run(*args: Any) -> Any:
             begun = time.monotonic()
             try:
@@ -169,6 +195,8 @@ class _Clock:
 
 
 class _Timed:
+    """A provider whose calls count as "model" seconds."""
+
     def __init__(self, model: Provider, clock: _Clock) -> None:
         self.name = model.name
         self._complete = clock.timed("model", model.complete)
@@ -181,23 +209,28 @@ class _Timed:
 def accepted(
     refinement: Refinement, operator: Operator, held: HeldDialogs, model: str
 ) -> tuple[HeldDialogs, str | None]:
-    """Return the kernel's path in the library; or, if it was refused, that as the operator's exit."""
+    """Put the kernel of an operator's dialogs in force, if it passed.
+
+    Returns:
+        The result and the path of the kernel in the library. If the kernel is refused, the result has the exit
+        REFUSED and the path is None.
+    """
     if held.source is None:
         return held, None
     tried = held.tried or refinement.test(operator, held.source)
-    found = refinement.accept(tried, held.provenance(model))
-    if isinstance(found, Accepted):
-        return held, os.fspath(found.path)
-    return replace(held, exit=REFUSED, detail=found.reason, source=None, tried=None), None
+    decision = refinement.accept(tried, held.provenance(model))
+    if isinstance(decision, Accepted):
+        return held, os.fspath(decision.path)
+    return replace(held, exit=REFUSED, detail=decision.reason, source=None, tried=None), None
 
 
 def failed(overload: str, error: Exception) -> HeldDialogs:
-    """Of an operator that could not be worked on."""
+    """Return the result for an operator whose dialogs could not be run."""
     return HeldDialogs(overload, "ABORTED", detail=" ".join(str(error).split()))
 
 
 def _report(overload: str) -> OnEvent:
-    """Tells each step on stderr as it is done."""
+    """Return a callback that prints each completed step to stderr."""
 
     def tell(state: State, event: Event) -> None:
         what = {

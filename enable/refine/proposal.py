@@ -1,6 +1,6 @@
-"""The trial of one proposal for the library: the cases of a whole trial, and what the change would break elsewhere.
+"""Run the trial of one proposal: all cases of a full trial, and a check that nothing else would break.
 
-Cases are split before a dialog begins: its tester sees those that are shown, and never the others.
+Cases are split before a dialog begins. The dialog's tester sees the shown cases and never the held-back ones.
 """
 
 from __future__ import annotations
@@ -30,21 +30,22 @@ from verify.lint import load_profile
 from verify.lint.profile import DEFAULT
 from verify.outcome import LINT, UNREACHED, Outcome, Verdict
 
-_LISTED = 8  # cases that a line names
+_LISTED = 8  # maximum number of cases that a line names
 _REGRESSED = "that passed with the kernel in force fail"
 _GONE = "no kernel would serve it"
 
 
 @dataclass(frozen=True)
 class Proposal:
-    """A kernel file for the library.
+    """A kernel file that is proposed for the library.
 
     Attributes:
-        path: Where it goes.
-        shown, held_back: Recorded cases of every overload that it may touch, as `split` returned them.
-        serves: The overloads that it has to list; any, if empty.
-        self_consistent: It may call verified kernels of the library.
-        few_cases: It may be accepted on fewer than ENOUGH independent cases.
+        path: Path that the file gets in the library.
+        source: Source of the kernel file.
+        shown, held_back: Recorded cases of every overload that the file may affect, as `split` returned them.
+        serves: Overloads that the file has to list; if empty, any.
+        self_consistent: True if it may call verified kernels of the library.
+        few_cases: True if it may be accepted on fewer than ENOUGH independent cases.
         samples, extended: As in TrialOptions.
     """
 
@@ -61,12 +62,12 @@ class Proposal:
 
 @dataclass(frozen=True)
 class Refused:
-    """The old kernel is still in force.
+    """The refusal of a proposal. The old kernel is still in force.
 
     Attributes:
-        reasons: A line each, for the user.
-        regressed, held_back: Ids of the cases.
-        feedback: The same for a model. Of held-back cases it says only how many fail and how, and quotes the compiler.
+        reasons: Lines for the user.
+        regressed, held_back: Ids of the failing cases.
+        feedback: Text for the model. On held-back cases it gives only counts by outcome, and quotes the compiler.
         outcome: Outcome of the first case in the feedback.
         rule: As in Verdict.
     """
@@ -85,7 +86,14 @@ class Refused:
 
 @dataclass(frozen=True)
 class LibraryChange:
-    """A library, and what it would be with a kernel file in it. overloads: those whose verdicts may change."""
+    """A library, and the same library with a proposed kernel file.
+
+    Attributes:
+        kernel: The proposed kernel file.
+        before: The library in force.
+        after: The library with the proposal.
+        overloads: Overloads whose verdicts may change.
+    """
 
     kernel: KernelFile
     before: Library
@@ -93,25 +101,25 @@ class LibraryChange:
     overloads: frozenset[str]
 
     def serves(self, overload: str) -> bool:
-        """Return True if calls of the overload would come to the proposed kernel."""
+        """Return True if the proposed kernel would serve calls of the overload."""
         match = self.after.match(overload)
         return match is not None and match.kernel.path == self.kernel.path
 
     def concerns(self, overload: str) -> bool:
-        """Return True if other kernel files would serve the overload than now."""
+        """Return True if the proposal would change the kernel files that serve the overload."""
         before, after = self.before.match(overload), self.after.match(overload)
         return self.serves(overload) or kernels_of(before) != kernels_of(after)
 
     @property
     def basis(self) -> dict[str, tuple[tuple[str, ...], ...]]:
-        """The kernel files that serve each overload before and after, on which a decision rests."""
+        """Return the kernel files that serve each overload before and after; the decision depends on them."""
         return {o: (kernels_of(self.before.match(o)), kernels_of(self.after.match(o))) for o in self.overloads}
 
 
 class ProposalTrial:
-    """The trial of one proposal, and what it would change for other kernels.
+    """The trial of one proposal, including its effects on other kernels.
 
-    The kernel in force is judged only on cases that do not pass with the proposal.
+    To save time, the kernel in force is judged only on cases that do not pass with the proposal.
     """
 
     def __init__(self, session: Session, proposal: Proposal, change: LibraryChange, others: Recorded) -> None:
@@ -127,7 +135,7 @@ class ProposalTrial:
         self._trial = KernelTrial(self._candidate(), self._serve, session.judge, session.workspace.cache, options)
 
     def refusal(self) -> Refused | None:
-        """Return why the proposal is refused, or None."""
+        """Run the trial, and return the refusal, or None if the proposal may come into force."""
         stages = [
             TrialStage("shown", self._shown, first=False, demanded=True),
             TrialStage("held back", self._served(self._proposal.held_back), demanded=True),
@@ -140,16 +148,17 @@ class ProposalTrial:
 
     @property
     def on_shown(self) -> tuple[Verdict, ...]:
-        """The verdicts on the shown cases, without those that ATen does not answer."""
-        found = [(c, self._trial.verdicts.get((c.overload, c.id))) for c in self._shown]
-        return tuple(v for c, v in found if v and (v.outcome is not Outcome.SKIPPED or has_reference(c)))
+        """Return the verdicts on the shown cases, without cases for which ATen has no reference result."""
+        verdicts = [(c, self._trial.verdicts.get((c.overload, c.id))) for c in self._shown]
+        return tuple(v for c, v in verdicts if v and (v.outcome is not Outcome.SKIPPED or has_reference(c)))
 
     @property
     def judged(self) -> int:
+        """Return the number of verdicts."""
         return len(self._trial.verdicts)
 
     def few(self) -> dict[str, int]:
-        """Return the number of independent cases that passed, of overloads for which it is less than ENOUGH."""
+        """Return the number of independent passing cases by overload, for overloads with fewer than ENOUGH."""
         passed: dict[str, set[str]] = defaultdict(set)
         for overload, cases in self._trial.cases.items():
             verdicts = {case.id: self._trial.verdicts.get((overload, case.id)) for case in cases}
@@ -157,16 +166,18 @@ class ProposalTrial:
         return {o: len(passed[o]) for o in sorted(passed) if len(passed[o]) < ENOUGH}
 
     def _served(self, cases: Sequence[Case]) -> list[Case]:
-        """Return the cases that come to the proposal, without those in dtypes that the platform has no room for."""
+        """Return the cases that the proposal serves, without dtypes that the platform does not support."""
         absent = {*load_profile(DEFAULT).dtypes} - {*self._profile.dtypes}
         return [case for case in cases if self._change.serves(case.overload) and not absent.intersection(case.dtypes)]
 
     def _serve(self, overload: str) -> Job:
+        """Return the job that serves an overload once the proposal is in the library."""
         match = self._change.after.match(overload)
         assert match is not None
         return match.job
 
     def _candidate(self) -> Candidate:
+        """Return the proposal as a candidate for the trial, with its violations of the platform's dialect."""
         session, proposal, kernel = self._session, self._proposal, self._change.kernel
         profile = self._profile
         if proposal.self_consistent:
@@ -176,12 +187,13 @@ class ProposalTrial:
         return Candidate(proposal.path.name, proposal.source, kernel, kernel.overloads, True, broken, profile)
 
     def _held_back_last(self, cases: list[Case]) -> list[Case]:
-        """Return the cases with those last that a model does not see; one in five of the made cases joins them."""
+        """Move the cases that a model does not see to the end; one in five of the derived cases joins them."""
         known = {case.id for case in self._others}
         self._held |= {case.id for case in split([case for case in cases if case.id not in known])[1]}
         return sorted(cases, key=lambda case: case.id in self._held)
 
     def _failure(self, result: TrialResult) -> Refused:
+        """Return the refusal for a trial that did not pass."""
         if result.violations:
             text = "\n".join(result.violations)
             return Refused((f"lint: {result.detail}",), feedback=text, outcome=result.outcome, rule=LINT)
@@ -191,73 +203,78 @@ class ProposalTrial:
         cases = [case for several in self._trial.cases.values() for case in several]
         verdicts = {c.id: v for c in cases if (v := self._trial.verdicts.get((c.overload, c.id)))}
         failed = {c: v for c, v in verdicts.items() if v.failed or c == result.reproducer}
-        if not failed:  # known of a case that is none of this trial
+        if not failed:  # the failing case is known from elsewhere and is not part of this trial
             return Refused((result.detail,), feedback=result.report or result.detail, outcome=result.outcome)
         regressed = self._regressed([case for case in cases if case.id in failed])
         elsewhere = {case.id for case in self._others}
-        held = tuple(c for c in failed if c in self._held - elsewhere)
+        held_back = tuple(c for c in failed if c in self._held - elsewhere)
         shown = {case.id for case in self._shown}
         rest = [c for c in failed if c not in self._held and c not in regressed]
         made = "made of calls that ATen refuses" if result.stage == REFUSED else "made"
         reasons = (
             _line(regressed, _REGRESSED, failed),
-            _line(held, "that were held back fail", failed),
+            _line(held_back, "that were held back fail", failed),
             _line([c for c in rest if c in shown], "that were shown fail", failed),
             _line([c for c in rest if c not in shown], f"that were {made} fail", failed),
         )
-        return self._refused(reasons, regressed, held, failed)
+        return self._refused(reasons, regressed, held_back, failed)
 
     def _refused(
         self, reasons: Sequence[str], regressed: Sequence[str], held: Sequence[str], failed: Mapping[str, Verdict]
     ) -> Refused:
-        seen = [v for c, v in failed.items() if c not in self._held]
-        unseen = [v for c, v in failed.items() if c in self._held]
-        feedback, outcome = _feedback(seen, unseen), (*seen, *unseen)[0].outcome
+        """Return a refusal whose feedback hides the details of held-back cases."""
+        visible = [v for c, v in failed.items() if c not in self._held]
+        hidden = [v for c, v in failed.items() if c in self._held]
+        feedback, outcome = _feedback(visible, hidden), (*visible, *hidden)[0].outcome
         return Refused(tuple(filter(None, reasons)), tuple(regressed), tuple(held), feedback, outcome)
 
     def _regression(self) -> Refused | None:
-        """Return a refusal if a case passes with the library in force that would not with the proposal."""
+        """Return a refusal if a case passes with the library in force and would not pass with the proposal."""
         change, proposal = self._change, self._proposal
         recorded_cases = (*proposal.shown, *proposal.held_back, *self._others)
         elsewhere = [c for c in recorded_cases if change.concerns(c.overload) and not change.serves(c.overload)]
         verdicts = self._judge(elsewhere, change.after)
-        gone = [c for c in self._served(self._others) if self._is_skipped(c)] + self._in_lost_dtypes()
-        found = {c.id: verdicts.get(c.id, Verdict(c.id, Outcome.SKIPPED, _GONE)) for c in (*gone, *elsewhere)}
+        unserved = [c for c in self._served(self._others) if self._is_skipped(c)] + self._in_lost_dtypes()
+        found = {c.id: verdicts.get(c.id, Verdict(c.id, Outcome.SKIPPED, _GONE)) for c in (*unserved, *elsewhere)}
         failed = {c: v for c, v in found.items() if v.outcome is not Outcome.PASS}
-        regressed = self._regressed([case for case in (*gone, *elsewhere) if case.id in failed])
+        regressed = self._regressed([case for case in (*unserved, *elsewhere) if case.id in failed])
         if not regressed:
             return None
         failed = {c: failed[c] for c in regressed}
         return self._refused([_line(regressed, _REGRESSED, failed)], regressed, (), failed)
 
     def _is_skipped(self, case: Case) -> bool:
+        """Return True if the trial skipped the case."""
         return self._trial.verdicts[case.overload, case.id].outcome is Outcome.SKIPPED
 
     def _in_lost_dtypes(self) -> list[Case]:
-        """Return OpInfo's samples in dtypes that the replaced kernel lists and the proposal does not."""
-        found: list[Case] = []
+        """Return OpInfo samples in dtypes that the replaced kernel lists and the proposal does not."""
+        samples: list[Case] = []
         for overload in self._change.kernel.overloads if self._proposal.samples else ():
             replaced = self._change.before.kernel(overload)
             lost = set(replaced.dtypes) - set(self._change.kernel.dtypes) if replaced is not None else ()
-            found += kept_cases(self._session.workspace.cache, [overload], tuple(sorted(lost))) if lost else []
-        return found
+            samples += kept_cases(self._session.workspace.cache, [overload], tuple(sorted(lost))) if lost else []
+        return samples
 
     def _regressed(self, cases: Sequence[Case]) -> list[str]:
+        """Return the ids of the cases that pass with the library in force."""
         before = self._judge(cases, self._change.before)
         return [c.id for c in cases if c.id in before and before[c.id].outcome is Outcome.PASS]
 
     def _judge(self, cases: Sequence[Case], library: Library) -> dict[str, Verdict]:
-        """Return verdicts by id of the case; none of a case that the library does not serve."""
+        """Return verdicts by case id; cases that the library does not serve have no entry."""
         matches = {overload: (library.match(overload), found) for overload, found in by_overload(cases).items()}
         jobs = [replace(match.job, cases=tuple(found)) for match, found in matches.values() if match is not None]
         return {case: verdict for (_, case), verdict in self._session.judge.judge(jobs).items()}
 
     def _too_few(self) -> Refused | None:
+        """Return a refusal if an overload has fewer than ENOUGH independent passing cases."""
         missing = {} if self._proposal.few_cases else self.few()
         reasons = tuple(too_few(overload, count) for overload, count in missing.items())
         return Refused(reasons, feedback="\n".join(reasons)) if reasons else None
 
     def _never_ran(self, result: TrialResult) -> Refused | None:
+        """Return a refusal if no case reaches some lines of the kernel."""
         if not result.unreached:
             return None
         lines = "; ".join(result.unreached)
@@ -267,7 +284,7 @@ class ProposalTrial:
 
 
 def too_few(overload: str, count: int) -> str:
-    """Return the line for an overload with too few independent cases."""
+    """Return the error line for an overload with too few independent cases."""
     return (
         f"{overload}: {count} independent case{'s' * (count != 1)}, and a kernel is accepted on {ENOUGH}; record more "
         "calls of it (enable capture), or accept it on these with --few-cases"
@@ -275,7 +292,7 @@ def too_few(overload: str, count: int) -> str:
 
 
 def _line(cases: Collection[str], what: str, failed: Mapping[str, Verdict]) -> str:
-    """Return a line on cases that speak against the change; '' if there are none."""
+    """Return a line on failing cases; '' if there are none."""
     if not cases:
         return ""
     listed = ", ".join(f"{c} {failed[c].outcome}" for c in list(cases)[:_LISTED])
@@ -284,15 +301,15 @@ def _line(cases: Collection[str], what: str, failed: Mapping[str, Verdict]) -> s
 
 
 def _feedback(seen: Sequence[Verdict], unseen: Sequence[Verdict]) -> str:
-    """Return what a model may know: the first case that is not held back, and of held-back ones how many fail.
+    """Return the feedback for the model: the first visible failure, and counts of held-back failures by outcome.
 
-    The compiler's message on a held-back case is quoted, since it is about the model's own source.
+    A compiler error on a held-back case is quoted, because it is about the model's own source.
     """
     lines = [first.report or first.detail for first in seen[:1]]
     if unseen:
         counts = Counter(str(verdict.outcome) for verdict in unseen)
         listed = ", ".join(f"{n} {outcome}" for outcome, n in sorted(counts.items()))
-        what = f"Calls that are not shown here fail{' too' if seen else ''}: {listed}."
-        lines.append(f"{what} Serve every input that the schema allows.")
+        sentence = f"Calls that are not shown here fail{' too' if seen else ''}: {listed}."
+        lines.append(f"{sentence} Serve every input that the schema allows.")
         lines += [v.detail for v in unseen if v.outcome is Outcome.COMPILE_ERROR][:1]
     return "\n\n".join(lines)

@@ -1,4 +1,7 @@
-"""What is refined, how a candidate is tested, and how an accepted kernel comes into the library."""
+"""Collect the recorded cases to refine, build the tasks for the state machine, and test and accept candidates.
+
+Used by `enable refine` and by campaigns.
+"""
 
 from __future__ import annotations
 
@@ -38,29 +41,39 @@ from verify.judging.judge import Job
 from verify.judging.standings import ENOUGH
 from verify.outcome import Outcome, Verdict
 
-SHOWN_CASES = 6  # recorded inputs that a first prompt lists
-MOST_READ = 400  # among which these are chosen
-_NEW_KERNELS = "refined"  # group of a kernel that replaces none
+SHOWN_CASES = 6  # number of recorded inputs that the first prompt lists
+MOST_READ = 400  # number of cases that are read to choose them
+_NEW_KERNELS = "refined"  # group for a kernel that does not replace another one
 
 
 @dataclass(frozen=True)
 class Operator:
-    """One kernel file to write or mend. overload: the one it is named after; replaces: the file it goes before."""
+    """One kernel file to write or repair.
+
+    Attributes:
+        overload: Overload that the file is named after.
+        replaces: Kernel file that the new one overrides; None for a new kernel.
+    """
 
     overload: str
     replaces: KernelFile | None
 
     @property
     def serves(self) -> tuple[str, ...]:
-        """The overloads that the file must list."""
+        """Return the overloads that the file must list."""
         return self.replaces.overloads if self.replaces is not None else (self.overload,)
 
 
 class Refinement:
-    """The recorded cases of one or several traces, and the operators among them that need work.
+    """The recorded cases of one or more traces, and the operators among them that need work.
 
-    shown: cases that dialogs and their testers see; held_back: those that only acceptance asks. users: which operators
-    of OpInfo call what.
+    Attributes:
+        session: Session with the library, the judge and the workspace.
+        names: Names of the traces.
+        cases: Recorded cases by overload.
+        users: OpInfo operators and the overloads that they call.
+        self_consistent: True if kernels may call verified kernels of the library.
+        few_cases: True if kernels may be accepted on fewer independent cases than usual.
     """
 
     def __init__(
@@ -71,18 +84,25 @@ class Refinement:
         self_consistent: bool = False,
         few_cases: bool = False,
     ) -> None:
-        """names: traces. dtypes: only cases whose floating dtypes are among these; all, if empty. few_cases: a kernel
-        is accepted on fewer independent cases than it takes otherwise.
+        """Read the recorded cases of the traces and of the workspace's fused subgraphs.
 
-        Raises UserError if a trace is missing or damaged.
+        Args:
+            session: Session with the library, the judge and the workspace.
+            names: Names of the traces.
+            dtypes: Only cases whose floating-point dtypes are all in this collection; if empty, all cases.
+            self_consistent: True if kernels may call verified kernels of the library.
+            few_cases: True if kernels may be accepted on fewer independent cases than usual.
+
+        Raises:
+            UserError: If a trace is missing or damaged.
         """
         self.session, self.names, self.self_consistent, self.few_cases = session, names, self_consistent, few_cases
         self._traces = {name: session.workspace.open_trace(name) for name in names}
         self._dtypes_wanted = frozenset(dtypes)
         self._revealed: frozenset[str] = frozenset()
         self.cases: dict[str, list[Case]] = defaultdict(list)
-        self._tensors: dict[str, frozenset[str]] = {}  # by signature their floating dtypes, or all where there is none
-        self._numbers: dict[str, frozenset[str]] = {}  # by signature the arguments that are Python numbers
+        self._tensors: dict[str, frozenset[str]] = {}  # floating dtypes by signature; all dtypes if none is floating
+        self._numbers: dict[str, frozenset[str]] = {}  # names of the arguments that are Python numbers, by signature
         fusions = session.workspace.fusions()
         for name, trace in self._traces.items():
             self.users = Users(trace)
@@ -94,6 +114,7 @@ class Refinement:
                 self.cases[overload] += [c for c in cases if c.id not in known and self._is_wanted(c)]
 
     def _see(self, record: CallRecord, case: str | None) -> None:
+        """Note the dtypes and the numeric arguments of a recorded call's signature."""
         self.users.see(record, case)
         if record.signature not in self._tensors:
             self._tensors[record.signature] = _floats(tensor["dtype"] for tensor in record.header["tensors"])
@@ -104,17 +125,20 @@ class Refinement:
 
     @cached_property
     def _halves(self) -> tuple[Mapping[str, list[Case]], Mapping[str, list[Case]]]:
+        """Return the shown cases and the held-back cases, both by overload."""
         shown, held_back = split([c for cases in self.cases.values() for c in cases], self._revealed)
         return by_overload(shown), by_overload(held_back)
 
     @property
     def shown(self) -> Mapping[str, list[Case]]:
+        """Return the cases that dialogs and their testers may see, by overload."""
         return self._halves[0]
 
     def failing(self, names: Sequence[str]) -> list[Operator]:
-        """The operators behind every overload that coverage finds failing, each once.
+        """Return the operators of all overloads that fail in the coverage of these traces, without duplicates.
 
-        Raises UserError if of all these no call is recorded that a kernel could be tested on.
+        Raises:
+            UserError: If overloads fail, and no recorded call has values to test a kernel on.
         """
         rows = [row for name in names for row in self.session.coverage(name).failing()]
         overloads = list(dict.fromkeys(row.overload for row in rows if is_known(row.overload)))
@@ -127,7 +151,11 @@ class Refinement:
         return list(dict.fromkeys(map(self.operator, testable)))
 
     def operator(self, overload: str) -> Operator:
-        """The kernel file that serves `overload`, or would. Raises UserError if no trace here calls it."""
+        """Return the kernel file that serves `overload`, or the new file that would.
+
+        Raises:
+            UserError: If no trace here calls the overload.
+        """
         if is_subgraph(overload):
             check_known(self.session.workspace.fusions(), overload)
         resolve(overload)
@@ -141,33 +169,41 @@ class Refinement:
         return Operator(match.plan.base, match.kernel)
 
     def _served_by(self, overload: str) -> list[str]:
+        """Return the recorded overloads that a kernel for `overload` serves by derivation."""
         return [o for o in self.cases if functional_base(o) == overload]
 
     def is_covered(self, operator: Operator) -> bool:
-        """Whether the operator has a kernel that passes every recorded case."""
+        """Return True if the operator has a kernel that passes every recorded case."""
         verdicts = self._every(operator)
         return bool(verdicts) and all(v.outcome is Outcome.PASS for v in verdicts)
 
     def reveal(self, case: str) -> None:
-        """Hold this case back no longer: a dialog begins with its failure."""
+        """Stop holding this case back, because a dialog begins with its failure."""
         if case not in self._revealed:
             self._revealed = self._revealed | {case}
             self.__dict__.pop("_halves", None)
 
     def _every(self, operator: Operator) -> list[Verdict]:
-        """Verdicts of the kernel in force, if there is one, on all recorded cases, the shown ones first."""
+        """Return verdicts for the kernel in force on all recorded cases, shown ones first; empty if there is none."""
         if operator.replaces is None:
             return []
         return [v for half in self._halves for v in self.judge(operator, operator.replaces, half)]
 
     def count(self, operator: Operator) -> int:
-        """How many recorded cases its kernel would be judged on."""
+        """Return the number of recorded cases that the operator's kernel is judged on."""
         return sum(len(self.cases[o]) for o in self._concerned(operator))
 
     def task(self, operator: Operator, command: str) -> Task:
-        """What the state machine is given: schemas, documentation, cases, the current kernel and its first failure.
+        """Return the state machine's task: schemas, documentation, cases, current kernel and first failing case.
 
-        Raises UserError where too few cases could be had to accept a kernel, so that no model is asked in vain.
+        The first failing case is revealed, so that the dialog can show it.
+
+        Args:
+            operator: The operator.
+            command: Command that resumes the run.
+
+        Raises:
+            UserError: If there are too few cases to accept a kernel; no call to a model is wasted then.
         """
         self._check_evidence(operator)
         failed = [v for v in self._every(operator) if v.outcome is not Outcome.PASS]
@@ -176,13 +212,13 @@ class Refinement:
         if failing is not None:
             self.reveal(failing.case)
         overloads = list(dict.fromkeys((operator.overload, *operator.serves)))
-        every = [c for o in self._concerned(operator) for c in self.cases[o]]
+        recorded_cases = [c for o in self._concerned(operator) for c in self.cases[o]]
         cases = [c for o in self._concerned(operator) for c in self.shown.get(o, ())]
         return Task(
             overload=operator.overload,
             schemas=tuple(str(resolve(o)._schema) for o in overloads),
-            dtypes=self._asked(every),
-            numbers=self._as_numbers(overloads, every),
+            dtypes=self._asked(recorded_cases),
+            numbers=self._as_numbers(overloads, recorded_cases),
             path=str(self.path(operator)),
             docs=documentation(operator.overload),
             cases=_various(cases),
@@ -196,63 +232,69 @@ class Refinement:
         )
 
     def _check_evidence(self, operator: Operator) -> None:
+        """Raise UserError if an overload has too few independent cases, recorded or from OpInfo."""
         cases = [case for o in self._concerned(operator) for case in self.cases[o]]
         for overload in () if self.few_cases else sorted(few(cases)):
-            own = self.cases[overload]
-            count = count_evidence(self.session.workspace.cache, overload, own, self._dtypes(own))
+            recorded = self.cases[overload]
+            count = count_evidence(self.session.workspace.cache, overload, recorded, self._dtypes(recorded))
             if count < ENOUGH:
                 raise UserError(too_few(overload, count))
 
     def _callable(self, operator: Operator) -> tuple[str, ...]:
+        """Return the overloads whose kernels the operator's kernel may call; empty unless `self_consistent` is set."""
         if not self.self_consistent:
             return ()
         session = self.session
-        found = callable_overloads(session.workspace, session.library, session.platform, operator.serves)
-        return tuple(sorted(found))
+        overloads = callable_overloads(session.workspace, session.library, session.platform, operator.serves)
+        return tuple(sorted(overloads))
 
     def _concerned(self, operator: Operator) -> list[str]:
-        """Recorded overloads that the file serves, directly or by derivation, its own first."""
+        """Return the recorded overloads that the file serves, directly or by derivation, its own overload first."""
         served = [o for o in self.cases if o in operator.serves or functional_base(o) in operator.serves]
         return sorted(served, key=lambda o: (o != operator.overload, o))
 
     def _is_wanted(self, case: Case) -> bool:
+        """Return True if all floating-point dtypes of the case are in the requested ones."""
         return not self._dtypes_wanted or self._floating(case) <= self._dtypes_wanted
 
     def _dtypes(self, cases: Sequence[Case]) -> tuple[str, ...]:
-        """Floating dtypes of the recorded inputs; float32 where there are none."""
+        """Return the floating-point dtypes of the recorded inputs, sorted; float32 if there are none."""
         return tuple(sorted({dtype for case in cases for dtype in self._floating(case)})) or ("float32",)
 
     def _floating(self, case: Case) -> frozenset[str]:
+        """Return the floating-point dtypes of a case's signature."""
         return frozenset(filter(_is_floating, self._tensors[case.signature]))
 
     def _asked(self, cases: Sequence[Case]) -> tuple[str, ...]:
-        """Dtypes that a prompt asks for: floating ones, then those of recorded calls that have none of these."""
-        found = {dtype for case in cases for dtype in self._tensors[case.signature]}
-        return tuple(sorted(found, key=lambda dtype: (not _is_floating(dtype), dtype))) or ("float32",)
+        """Return the dtypes for the prompt: floating-point ones, then those of calls without floating-point tensors."""
+        dtypes = {dtype for case in cases for dtype in self._tensors[case.signature]}
+        return tuple(sorted(dtypes, key=lambda dtype: (not _is_floating(dtype), dtype))) or ("float32",)
 
     def _as_numbers(self, overloads: Sequence[str], cases: Sequence[Case]) -> tuple[str, ...]:
-        """The tensors of these schemas for which calls give Python numbers, as PyTorch does for the 2 of x * 2."""
-        given = {name for case in cases for name in self._numbers[case.signature]}
+        """Return the tensor arguments for which calls pass Python numbers, as PyTorch does for the 2 in `x * 2`."""
+        numeric = {name for case in cases for name in self._numbers[case.signature]}
         tensors = [a.name for o in overloads for a in resolve(o)._schema.arguments if "Tensor" in str(a.type)]
-        return tuple(dict.fromkeys(name for name in tensors if name in given))
+        return tuple(dict.fromkeys(name for name in tensors if name in numeric))
 
     def path(self, operator: Operator) -> Path:
-        """Where the accepted kernel goes: the place of the file it replaces, in the workspace's layer."""
+        """Return the path of the accepted kernel in the workspace, which mirrors the path of the file it replaces."""
         home = self.session.workspace.kernels
         if operator.replaces is not None:
             return home.joinpath(*operator.replaces.path.parts[-2:])
         return home / _NEW_KERNELS / f"{operator.overload.partition('::')[2].replace('.', '_')}.py"
 
     def judge(self, operator: Operator, kernel: KernelFile, cases: Mapping[str, list[Case]]) -> list[Verdict]:
-        """Verdicts on each of these cases that `kernel` would serve, of the operator's own overload first.
+        """Return the verdicts on the cases that `kernel` would serve, those of the operator's own overload first.
 
-        Raises UserError if kernels would call each other in a cycle.
+        Raises:
+            UserError: If kernels would call each other in a cycle.
         """
         jobs = self._jobs(operator, kernel, cases)
         verdicts = self.session.judge.judge(jobs)
         return [verdicts[job.plan.overload, case.id] for job in jobs for case in job.cases]
 
     def _jobs(self, operator: Operator, kernel: KernelFile, cases: Mapping[str, list[Case]]) -> list[Job]:
+        """Return the jobs for the cases that `kernel` serves, the operator's own overload first."""
         library = self.session.library.with_candidate(kernel, self.self_consistent)
         matches = {o: library.match(o) for o in sorted(cases, key=lambda o: (o != operator.overload, o))}
         return [
@@ -262,7 +304,7 @@ class Refinement:
         ]
 
     def debug(self, operator: Operator, source: str) -> str:
-        """The debugger's report on the first shown case with which a candidate crashes or hangs; '' if none does."""
+        """Return the debugger's report on the first shown case that crashes or hangs; '' if there is none."""
         kernel = self.session.library.parse(source, self.path(operator))
         for job in self._jobs(operator, kernel, self.shown):
             verdicts = self.session.judge.judge([job])
@@ -273,15 +315,16 @@ class Refinement:
         return ""
 
     def _explained(self, job: Job, case: Case, verdict: Verdict) -> str:
+        """Return the report of the CUDA debugger after a crash on a device, or else of the general debugger."""
         platform = self.session.platform
         if platform.device and verdict.outcome is Outcome.CRASH:
             return debug_cuda(job, case, platform.devices()[0])
         return debug(platform, job, case, verdict)
 
     def test(self, operator: Operator, source: str) -> TriedKernel:
-        """Judge a candidate that serves all that the file it replaces serves: what `accept` puts in force if it passes.
+        """Judge a candidate for all overloads of the file it replaces.
 
-        Its verdicts are what the state machine is told.
+        The verdicts go to the state machine. If the candidate passes, `accept` can put this result in force.
         """
         shown, held_back = ([c for cases in half.values() for c in cases] for half in self._halves)
         proposal = Proposal(
@@ -296,35 +339,40 @@ class Refinement:
         return try_kernel(self.session, proposal)
 
     def accept(self, tried: TriedKernel, provenance: Mapping[str, Any]) -> Accepted | Refused:
-        """Put a kernel that passed where coverage finds it, if nothing that happened meanwhile speaks against it."""
+        """Put a kernel that passed in force, unless a later change of the library speaks against it."""
         return accept(self.session, tried, {"traces": list(self.names), **provenance})
 
 
 def _various(cases: Sequence[Case]) -> tuple[str, ...]:
-    """Up to SHOWN_CASES inputs, as unlike each other as they come: by overload, dtypes, dimensions and other arguments.
+    """Return descriptions of up to SHOWN_CASES inputs, chosen to differ as much as possible.
 
-    Those with elements go before empty ones, those with more dimensions before others.
+    Inputs differ in overload, dtypes, number of dimensions and non-tensor arguments. Non-empty inputs come
+    before empty ones, and inputs with more dimensions come first.
+
+    The loop is greedy: it picks the kind whose properties were chosen least often so far.
     """
     groups: dict[Any, list[str]] = defaultdict(list)
     packed = [(c, c.load()) for c in cases[:MOST_READ]]
     packed.sort(key=lambda pair: -min((_size(ref) for ref in pair[1].tensors), default=0))
     for case, p in packed:
-        others = repr({k: v for k, v in p.tree.items() if not (isinstance(v, dict) and "tensor" in v)})
-        kind = (case.overload, tuple((t.dtype, len(t.shape)) for t in p.tensors), others)
+        arguments = repr({k: v for k, v in p.tree.items() if not (isinstance(v, dict) and "tensor" in v)})
+        kind = (case.overload, tuple((t.dtype, len(t.shape)) for t in p.tensors), arguments)
         groups[kind].append(f"{case.overload}: {describe(p)}")
-    unlike = sorted(groups, key=lambda kind: (-sum(n for _, n in kind[1]), kind[0]))
+    remaining = sorted(groups, key=lambda kind: (-sum(n for _, n in kind[1]), kind[0]))
     chosen: list[str] = []
-    seen: Counter[Any] = Counter()
-    while unlike and len(chosen) < SHOWN_CASES:
-        best = min(unlike, key=lambda kind: (seen[kind[0], kind[2]], seen[kind[1]], seen[kind[2]]))
-        unlike.remove(best)
-        seen.update([(best[0], best[2]), best[1], best[2]])
+    times_chosen: Counter[Any] = Counter()
+    while remaining and len(chosen) < SHOWN_CASES:
+        best = min(
+            remaining, key=lambda kind: (times_chosen[kind[0], kind[2]], times_chosen[kind[1]], times_chosen[kind[2]])
+        )
+        remaining.remove(best)
+        times_chosen.update([(best[0], best[2]), best[1], best[2]])
         chosen.append(groups[best][0])
     return tuple(chosen)
 
 
 def _floats(dtypes: Iterable[str]) -> frozenset[str]:
-    """Those that are floating; all, where there are none."""
+    """Return the floating-point dtypes; all dtypes if none is floating-point."""
     known = frozenset(dtypes)
     return frozenset(filter(_is_floating, known)) or known
 
@@ -334,9 +382,10 @@ def _is_floating(dtype: str) -> bool:
 
 
 def _is_number(value: object) -> bool:
-    """Of an argument as a trace writes it down: infinities, NaN and complex numbers are named."""
+    """Return True for a numeric argument as a trace stores it: infinities, NaN and complex numbers are dictionaries."""
     return isinstance(value, int | float) or (isinstance(value, dict) and bool({"float", "complex"} & value.keys()))
 
 
 def _size(ref: TensorRef) -> int:
+    """Return the sort rank of a tensor: 0 if it is empty, 1 if it is a scalar, otherwise 2."""
     return 2 if 0 not in ref.shape and ref.shape else int(0 not in ref.shape)

@@ -1,4 +1,4 @@
-"""`enable refine`: the dialogs of one operator, or of all that coverage finds failing, and what becomes of them."""
+"""Implement `enable refine`: run the dialogs of one operator, or of all failing operators, and accept the kernels."""
 
 from __future__ import annotations
 
@@ -23,10 +23,18 @@ from traces import UserError
 
 @dataclass(frozen=True)
 class RefineChoice:
-    """What the user asked for. model None: every trace. op None: all that coverage finds failing.
+    """The user's options for `enable refine`.
 
-    again: the words after `enable` that ask for the same with other operators, without --restart. few_cases: kernels
-    are accepted on fewer independent cases than it takes otherwise.
+    Attributes:
+        model: Name of the trace; None for all traces.
+        op: Operator; None for all operators that fail in the coverage.
+        only_failing: True to skip operators that pass.
+        llm: Name of the provider.
+        options: Options of the provider.
+        limits: Limits of the dialogs.
+        again: Words after `enable` that repeat the command for other operators, without --restart.
+        restart: True to begin new runs.
+        few_cases: True if kernels may be accepted on fewer independent cases than usual.
     """
 
     model: str | None
@@ -40,17 +48,27 @@ class RefineChoice:
     few_cases: bool = False
 
     def command(self, operator: str) -> str:
-        """What to type to go on with one operator."""
+        """Return the command that resumes the run of one operator."""
         return shlex.join(["enable", *self.again, "--op", operator])
 
     def by_hand(self) -> str:
-        """What to type to be the model oneself."""
-        what = [*(["--only-failing"] if self.only_failing else []), *(["--op", self.op] if self.op else [])]
-        return shlex.join(["enable", *self.again, *what, "--llm", "manual"])
+        """Return the command with the `manual` provider, which lets the user write the answers."""
+        filters = [*(["--only-failing"] if self.only_failing else []), *(["--op", self.op] if self.op else [])]
+        return shlex.join(["enable", *self.again, *filters, "--llm", "manual"])
 
 
 def refine(workspace: Workspace, base: Path | None, platform: str, choice: RefineChoice) -> list[dict[str, Any]]:
-    """One object an operator, as `--json` prints them. Raises UserError for what the user has to mend first."""
+    """Run the dialogs, and return one object for each operator, as `--json` prints them.
+
+    Args:
+        workspace: Workspace with traces and dialogs.
+        base: Base library; None for the packaged one.
+        platform: Name of the platform.
+        choice: The user's options.
+
+    Raises:
+        UserError: If the user has to fix something first, for example if there is no trace.
+    """
     names = [choice.model] if choice.model else workspace.trace_names()
     if not names:
         raise UserError(f"{workspace.traces} holds no trace yet; record one: {workspace.command('capture', 'nanogpt')}")
@@ -65,33 +83,37 @@ def refine(workspace: Workspace, base: Path | None, platform: str, choice: Refin
         if choice.only_failing:
             failing = refinement.failing(names)
             operators = [o for o in failing if not choice.op or o in operators]
-        asked = askable(provider, [o.overload for o in operators], choice.by_hand())
+        answerable = askable(provider, [o.overload for o in operators], choice.by_hand())
         terms = Terms(choice.limits, Switches(), workspace.dialogs, choice.command)
         holder = Holder(refinement, provider, terms)
-        found = list(_held(refinement, [o for o in operators if o.overload in asked], holder, choice, provider.name))
-        return found + [_not_begun(o.overload) for o in operators if o.overload not in asked]
+        rows = list(
+            _held(refinement, [o for o in operators if o.overload in answerable], holder, choice, provider.name)
+        )
+        return rows + [_not_begun(o.overload) for o in operators if o.overload not in answerable]
 
 
 def _is_begun(workspace: Workspace, operator: Operator) -> bool:
-    """Whether a dialog about it waits to be gone on with, as one that --restart began."""
-    found = runs(workspace, operator.overload, "")
-    return bool(found) and found[-1].state.stage not in FINAL
+    """Return True if the latest run of the operator has not ended, such as one that --restart began."""
+    dialog_runs = runs(workspace, operator.overload, "")
+    return bool(dialog_runs) and dialog_runs[-1].state.stage not in FINAL
 
 
 def _held(
     refinement: Refinement, operators: list[Operator], holder: Holder, choice: RefineChoice, model: str
 ) -> Iterator[dict[str, Any]]:
+    """Run the dialogs of the operators one after the other, and yield a row for each."""
     by_name = {o.overload: o for o in operators}
     engine = Local(lambda overload: holder.hold(by_name[overload], choice.restart), workers=1)
-    for held in engine.run(list(by_name)):
-        yield row(*accepted(refinement, by_name[held.overload], held, model))
+    for result in engine.run(list(by_name)):
+        yield row(*accepted(refinement, by_name[result.overload], result, model))
 
 
 def _not_begun(overload: str) -> dict[str, Any]:
+    """Return the row for an operator that the provider cannot answer for."""
     return row(HeldDialogs(overload, NOT_BEGUN, detail=unanswered([overload])), None)
 
 
 def row(held: HeldDialogs, kernel: str | None) -> dict[str, Any]:
-    """What `--json` tells of an operator."""
+    """Return an operator's row for `--json`."""
     names = ("overload", "exit", "dialogs", "calls", "tokens", "detail")
     return {name: getattr(held, name) for name in names} | {"kernel": kernel}

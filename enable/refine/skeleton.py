@@ -1,4 +1,7 @@
-"""The beginning of a kernel file: contract, recorded shapes, and a kernel that compiles, runs and is still wrong."""
+"""Write the skeleton of a kernel file: contract, recorded shapes, and a kernel that compiles and runs but is wrong.
+
+Used by `enable new`.
+"""
 
 from __future__ import annotations
 
@@ -15,16 +18,21 @@ from traces.overloads import base_name, resolve
 from traces.store import Trace
 from verify.contract.derive import functional_base
 
-DTYPES = ("bfloat16", "float16", "float32")  # where no trace says which are wanted
+DTYPES = ("bfloat16", "float16", "float32")  # default if no trace is given
 _KNOWN = ("bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64")
-_SHOWN = 12  # signatures
+_SHOWN = 12  # maximum number of signatures in the docstring
 
 
 def skeleton(overload: str, trace: Trace | None) -> str:
-    """The text of a kernel file for an overload. trace: whose calls of it are listed, with their shapes and modules.
+    """Return the text of a kernel file for an overload.
 
-    Raises UserError for what is derived from another overload's kernel, for an overload that takes no tensor, and for
-    one that the trace does not call.
+    Args:
+        overload: Full name of the overload.
+        trace: Trace whose calls of the overload are listed, with their shapes and modules; None for no list.
+
+    Raises:
+        UserError: If the overload is unknown, derives from another overload's kernel, takes no tensor, or is
+            not called in the trace.
     """
     if not is_known(overload):
         raise UserError(f"{overload}: not an operator of ATen; name one, such as aten::silu")
@@ -38,7 +46,7 @@ def skeleton(overload: str, trace: Trace | None) -> str:
             f"{overload} takes no tensor that is always there; begin from a kernel like it: enable library list"
         )
     if torch.Tag.pointwise not in op.tags:
-        tensors = tensors[:1]  # how the others go into it is the author's to say
+        tensors = tensors[:1]  # the author decides how the kernel uses the other tensors
     lines, dtypes = _recorded(overload, trace) if trace is not None else ([], DTYPES)
     return (
         _environment()
@@ -59,7 +67,7 @@ def skeleton(overload: str, trace: Trace | None) -> str:
 
 
 def _recorded(overload: str, trace: Trace) -> tuple[list[str], tuple[str, ...]]:
-    """A line for each signature, the most called first, and the dtypes that occur."""
+    """Return a line for each signature, the most frequent first, and the dtypes that occur."""
     signatures = [s for s in trace.signatures.values() if s.overload == overload]
     if not signatures:
         raise UserError(f"{trace.path}: calls no {overload}; see: enable trace show {trace.path}")
@@ -79,23 +87,28 @@ def _recorded(overload: str, trace: Trace) -> tuple[list[str], tuple[str, ...]]:
 
 
 def _parameters(op: Any) -> list[str]:
-    """The wrapper's parameters as source text."""
-    found: list[str] = []
+    """Return the wrapper's parameters as source text."""
+    parameters: list[str] = []
     keywords = False
     for a in op._schema.arguments:
         if a.kwarg_only and not keywords:
-            found, keywords = [*found, "*"], True
+            parameters, keywords = [*parameters, "*"], True
         default = f"={_literal(a.default_value)}" if a.has_default_value() else ""
-        found.append(f"{a.name}{default}")
-    return found
+        parameters.append(f"{a.name}{default}")
+    return parameters
 
 
 def _literal(value: Any) -> str:
+    """Return a default value as source text; infinities and NaN become `float("...")`."""
     return f'float("{value}")' if isinstance(value, float) and not math.isfinite(value) else repr(value)
 
 
 def write(path: Path, text: str, force: bool) -> None:
-    """Raises UserError if something is there, or nothing can be."""
+    """Write a kernel file.
+
+    Raises:
+        UserError: If the file exists and `force` is not set, or if it cannot be written.
+    """
     if path.exists() and not force:
         raise UserError(f"{path} exists; name another file with --out FILE, or replace it with --force")
     try:

@@ -1,1 +1,1 @@
-"""Many models at once: what a table of them names is recorded, replayed, judged and trained, a row each."""
+"""`enable survey`: record, replay, judge and train many models, with one result row per model."""

@@ -1,13 +1,13 @@
-"""Which models a survey looks at: one TOML file, checked word by word.
+"""Read and validate the TOML file with the models for a survey.
 
-    steps = 3                          # that each model trains
+    steps = 3                          # training steps per model
 
     [models.opt]
     target = "transformers:OPTForCausalLM"
     batch = 2
     set = {num_hidden_layers = 2, hidden_size = 64}
 
-A name is that of the model's row and of its trace.
+The key under `models` names the model's row and its trace.
 """
 
 from __future__ import annotations
@@ -31,7 +31,14 @@ class _Table(BaseModel):
 
 
 class ModelEntry(_Table):
-    """A model: what `enable capture` and `enable run` are given. set: settings of the target, numbers as numbers."""
+    """A model: the arguments for `enable capture` and `enable run`.
+
+    Attributes:
+        target: Model to capture.
+        batch: Batch size; None for the default.
+        optimizer: Optimizer; None for the default.
+        set: Settings for the target, by name.
+    """
 
     target: str = Field(min_length=1)
     batch: int | None = Field(default=None, ge=1)
@@ -39,14 +46,19 @@ class ModelEntry(_Table):
     set: dict[str, Any] = {}
 
     def words(self) -> list[str]:
-        """As arguments of the two commands."""
+        """Return the arguments for the two commands."""
         options = [("--batch", self.batch), ("--optimizer", self.optimizer)]
         options += [("--set", f"{name}={_text(value)}") for name, value in self.set.items()]
         return [self.target, *(word for name, value in options if value is not None for word in (name, str(value)))]
 
 
 class Survey(_Table):
-    """steps: that each model trains. models: by name."""
+    """A survey's settings.
+
+    Attributes:
+        steps: Training steps per model.
+        models: Models by name.
+    """
 
     steps: int = Field(default=3, ge=1)
     models: dict[str, ModelEntry] = Field(min_length=1)
@@ -54,20 +66,29 @@ class Survey(_Table):
     @field_validator("models")
     @classmethod
     def _are_named(cls, models: dict[str, ModelEntry]) -> dict[str, ModelEntry]:
-        wrong = next((name for name in models if not TRACE_NAME.fullmatch(name)), None)
-        if wrong is not None:
-            raise ValueError(f"the name {wrong!r} is not letters, digits and . _ + -")
+        """Raise ValueError if a model's name cannot be a trace name."""
+        invalid = next((name for name in models if not TRACE_NAME.fullmatch(name)), None)
+        if invalid is not None:
+            raise ValueError(f"the name {invalid!r} is not letters, digits and . _ + -")
         return models
 
 
 def load(path: Path, only: list[str]) -> Survey:
-    """The models of a file. only: names of some of them, by default all. Raises UserError in one line."""
+    """Return the models in a file.
+
+    Args:
+        path: TOML file.
+        only: Names that select some models; empty for all.
+
+    Raises:
+        UserError: If the file is invalid or a name is unknown; the message has one line.
+    """
     try:
-        told = tomllib.loads(path.read_text(encoding="utf-8"))
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise UserError(f"{path}: cannot be read as TOML ({error}); {_SEE}") from error
     try:
-        survey = Survey.model_validate(told)
+        survey = Survey.model_validate(content)
     except ValidationError as error:
         kind = ModelEntry if error.errors()[0]["loc"][:1] == ("models",) else Survey
         raise UserError(f"{path}: {first_error(error, kind.model_fields)}; {_SEE}") from error
@@ -79,4 +100,5 @@ def load(path: Path, only: list[str]) -> Survey:
 
 
 def _text(value: Any) -> str:
+    """Return a setting's value as text for `--set`."""
     return value if isinstance(value, str) else json.dumps(value)

@@ -1,4 +1,7 @@
-"""What is done with a model, by commands that a user would type: each a process, so that no model ends the survey."""
+"""Run a survey's stages for one model, each as a command in its own process.
+
+A crash in a model therefore ends a stage and not the survey. A user can type the same commands.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +23,16 @@ STAGES = ("capture", "verify", "coverage", "run")
 
 @dataclass
 class ModelRow:
-    """A model and what came of it. found: by stage, what its command printed as JSON; errors: the line that it ended
-    with instead. typed: the commands. seconds: that they took."""
+    """A model and its results.
+
+    Attributes:
+        name: Name.
+        target: Model to capture.
+        found: Each stage's JSON output.
+        errors: Last stderr line for each stage that printed no JSON.
+        typed: Each stage's command.
+        seconds: Each stage's duration in seconds.
+    """
 
     name: str
     target: str
@@ -32,33 +43,35 @@ class ModelRow:
 
     @property
     def recorded(self) -> bool:
+        """Return True if the model was recorded without errors."""
         return "capture" in self.found and not self.found["capture"]["errors"]
 
     @property
     def replayed(self) -> bool:
-        """Whether every stored call gives the recorded bits again, or, of a GPU's sums in any order, what is close."""
+        """Return True if every stored call reproduces the recorded bits, or close values for GPU sums in any order."""
         return bool(self.found.get("verify", {}).get("passed"))
 
     @property
     def missing(self) -> list[str]:
-        """Overloads that need a kernel and are not covered, but those for CPUs alone."""
+        """Return the overloads that need a kernel and are not covered, except overloads that exist only for CPUs."""
         rows = self.found.get("coverage", {}).get("rows", [])
         needed = [row for row in rows if row["state"] not in ("PASS", "none needed")]
         return [row["overload"] for row in needed if not row.get("of_cpus")]
 
     @property
     def covered(self) -> bool:
+        """Return True if coverage was measured and no overload is missing."""
         return "coverage" in self.found and not self.missing
 
     @property
     def trained(self) -> bool:
-        """Whether every step was as near to the CPU's as rounding explains, with no operator run elsewhere."""
-        found = self.found.get("run", {})
-        return bool(found.get("passed") and found.get("reference_loss"))
+        """Return True if every training step matched the CPU within rounding, and no operator ran elsewhere."""
+        result = self.found.get("run", {})
+        return bool(result.get("passed") and result.get("reference_loss"))
 
 
 class Commands:
-    """Runs commands of this program, several at once; `close` ends those that run."""
+    """Runs commands in child processes, several at once; `close` terminates those that are running."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
@@ -67,26 +80,31 @@ class Commands:
         self.closed = False
 
     def close(self) -> None:
-        """End what runs; what is begun later does not begin."""
+        """Terminate the running commands, and refuse new ones."""
         with self._lock:
             self.closed = True
             for process in self._live:
                 process.terminate()
 
     def run(self, row: ModelRow, stage: str, words: list[str]) -> bool:
-        """Put what the command prints into the row. Returns whether it printed a result, whatever its status."""
+        """Run a command and store its output in the row.
+
+        Returns:
+            True if the command printed JSON, regardless of its exit status.
+        """
         row.typed[stage] = self._workspace.command(*words)
         started = time.monotonic()
-        status, out, told = self._ended(["--workspace", str(self._workspace.root), *words, "--json"])
+        status, out, errors = self._ended(["--workspace", str(self._workspace.root), *words, "--json"])
         row.seconds[stage] = round(time.monotonic() - started, 1)
         try:
             row.found[stage] = json.loads(out)
         except ValueError:
-            row.errors[stage] = _last_line(told) or f"ended with status {status} and said nothing"
+            row.errors[stage] = _last_line(errors) or f"ended with status {status} and said nothing"
             return False
         return True
 
     def _ended(self, words: list[str]) -> tuple[int, str, str]:
+        """Run a command, and return its exit status, stdout and stderr."""
         with self._lock:
             if self.closed:
                 return -1, "", "interrupted"
@@ -97,25 +115,34 @@ class Commands:
                 text=True,
             )
             self._live.add(process)
-        out, told = process.communicate()
+        out, errors = process.communicate()
         with self._lock:
             self._live.discard(process)
-        return process.returncode, out, told
+        return process.returncode, out, errors
 
 
 def survey_model(
     row: ModelRow, words: list[str], trace: Path, how: dict[str, str], programs: Commands, began: Callable[[str], None]
 ) -> ModelRow:
-    """Record a model, replay the trace on ATen, judge the kernels on it, and train with them; what needs a stage that
-    failed is left out. words: target and settings. how: `device`, `platform`, `steps` and `library`.
-    began: told of each stage."""
-    where = ["--platform", how["platform"], *(["--library", how["library"]] if how["library"] else [])]
-    library = ["--library", how["library"]] if how["library"] else []
+    """Record a model, replay the trace on ATen, judge the kernels on it, and train with them.
+
+    If `capture` or `coverage` fails, the later stages are skipped.
+
+    Args:
+        row: Row that receives the results.
+        words: Target and settings.
+        trace: Path for the trace.
+        how: `device`, `platform`, `steps` and `library`.
+        programs: Runs the commands.
+        began: Callback that receives a message at the start of each stage.
+    """
+    platform_words = ["--platform", how["platform"], *(["--library", how["library"]] if how["library"] else [])]
+    library_words = ["--library", how["library"]] if how["library"] else []
     commands = {
         "capture": ["capture", *words, "--device", how["device"], "--out", str(trace), "--force"],
         "verify": ["trace", "verify", str(trace)],
-        "coverage": ["coverage", str(trace), *where],
-        "run": ["run", *words, "--device", how["device"], "--steps", how["steps"], "--compare", *library],
+        "coverage": ["coverage", str(trace), *platform_words],
+        "run": ["run", *words, "--device", how["device"], "--steps", how["steps"], "--compare", *library_words],
     }
     for stage in STAGES:
         began(f"{row.name}: {stage}")
@@ -125,6 +152,6 @@ def survey_model(
 
 
 def _last_line(told: str) -> str:
-    """The error that a command ended with, without its name."""
+    """Return the last line on stderr without the program's name."""
     lines = [line.strip() for line in told.splitlines() if line.strip()]
     return lines[-1].removeprefix("enable: ") if lines else ""

@@ -1,4 +1,4 @@
-"""`enable survey`: all the models of a table, and what they lack together."""
+"""Run `enable survey`: process all models in a table, and rank the overloads that they lack."""
 
 from __future__ import annotations
 
@@ -17,12 +17,18 @@ from enable.tables import share, table
 from enable.workspace import Workspace
 from verify import platforms
 
-_SHOWN = 12  # overloads that are lacking, in the text
+_SHOWN = 12  # maximum number of missing overloads in the text output
 
 
 @dataclass(frozen=True)
 class Surveyed:
-    """rows: a model each, in the order of the file."""
+    """A survey's results.
+
+    Attributes:
+        platform: Platform name or file.
+        steps: Training steps per model.
+        rows: One row per model, in the file's order.
+    """
 
     platform: str
     steps: int
@@ -30,6 +36,7 @@ class Surveyed:
 
     @property
     def counts(self) -> dict[str, int]:
+        """Return how many models were recorded, replayed, covered and trained."""
         rows = self.rows
         return {
             "models": len(rows),
@@ -41,30 +48,30 @@ class Surveyed:
 
     @property
     def passed(self) -> bool:
-        """Whether every model came through every stage, covered or not."""
+        """Return True if every model was recorded, replayed and trained; coverage is not required."""
         return all(row.recorded and row.replayed and row.trained for row in self.rows)
 
     @property
     def lacking(self) -> dict[str, list[str]]:
-        """By overload the models that lack it, what most lack first."""
-        found: dict[str, list[str]] = defaultdict(list)
+        """Return the models that lack each overload; the overload that most models lack comes first."""
+        models_by_overload: dict[str, list[str]] = defaultdict(list)
         for row in self.rows:
             for overload in row.missing:
-                found[overload].append(row.name)
-        return dict(sorted(found.items(), key=lambda item: (-len(item[1]), item[0])))
+                models_by_overload[overload].append(row.name)
+        return dict(sorted(models_by_overload.items(), key=lambda item: (-len(item[1]), item[0])))
 
     def total(self, what: str) -> dict[str, Any]:
-        """Of all models together: `overloads`, each model's counted, or `calls`."""
+        """Return totals over all models for `what`: "overloads" (summed over the models) or "calls"."""
         whole = "compute" if what == "overloads" else "total"
-        found: Counter[str] = Counter()
+        sums: Counter[str] = Counter()
         for row in self.rows:
             if "coverage" in row.found:
-                told = row.found["coverage"][what]
-                found.update({whole: told[whole], "covered": told["covered"]})
-        return {whole: found[whole], "covered": found["covered"], "percent": percent(found[whole], found["covered"])}
+                coverage = row.found["coverage"][what]
+                sums.update({whole: coverage[whole], "covered": coverage["covered"]})
+        return {whole: sums[whole], "covered": sums["covered"], "percent": percent(sums[whole], sums["covered"])}
 
     def as_json(self) -> dict[str, Any]:
-        """What `enable survey --json` prints."""
+        """Return the object that `enable survey --json` prints."""
         return {
             "platform": self.platform,
             "steps": self.steps,
@@ -78,9 +85,18 @@ class Surveyed:
 
 
 def survey(asked: Survey, name: str, workspace: Workspace, platform: str, library: Path | None, jobs: int) -> Surveyed:
-    """Look at every model, `jobs` at once. name: of the directory of the traces, of which each platform has one.
+    """Process every model, and resume with the unfinished models after an interruption.
 
-    A survey that was interrupted goes on with the models that it had not ended. Raises UserError for the platform.
+    Args:
+        asked: Models and settings.
+        name: Name for the directory with the traces, which has a subdirectory per platform.
+        workspace: Workspace.
+        platform: Platform name or file.
+        library: Base library; None for the packaged one.
+        jobs: Number of models to process at once.
+
+    Raises:
+        UserError: If the platform is unknown or invalid.
     """
     profile = platforms.load(platform)
     device = profile.device or "sim"
@@ -90,7 +106,7 @@ def survey(asked: Survey, name: str, workspace: Workspace, platform: str, librar
     traces.mkdir(parents=True, exist_ok=True)
     kept, programs = Kept(traces / "ended.jsonl", how), Commands(workspace)
     rows = {model: kept.row(model, entry.words()) for model, entry in asked.models.items()}
-    left = [model for model, row in rows.items() if row is None]
+    remaining = [model for model, row in rows.items() if row is None]
 
     def look(model: str) -> str:
         words = asked.models[model].words()
@@ -100,9 +116,9 @@ def survey(asked: Survey, name: str, workspace: Workspace, platform: str, librar
             kept.add(words, row)
         return model
 
-    with doing(f"survey {name}", len(left)) as work, ThreadPoolExecutor(jobs) as pool:
+    with doing(f"survey {name}", len(remaining)) as work, ThreadPoolExecutor(jobs) as pool:
         try:
-            for future in as_completed([pool.submit(look, model) for model in left]):
+            for future in as_completed([pool.submit(look, model) for model in remaining]):
                 work.step(future.result())
         finally:
             programs.close()
@@ -112,7 +128,7 @@ def survey(asked: Survey, name: str, workspace: Workspace, platform: str, librar
 
 
 def survey_rows(found: Surveyed) -> list[dict[str, Any]]:
-    """The table's rows."""
+    """Return the table's rows."""
     return [
         {
             "model": row.name,
@@ -127,7 +143,12 @@ def survey_rows(found: Surveyed) -> list[dict[str, Any]]:
 
 
 def survey_tables(found: Surveyed, again: str) -> str:
-    """A row a model, what failed and how to see it, what is lacking, and the totals. again: what lists the lacking."""
+    """Return the results as text: table, errors with their commands, missing overloads, and totals.
+
+    Args:
+        found: Results.
+        again: Command that lists all missing overloads.
+    """
     lines = [table(survey_rows(found)), ""]
     for row in found.rows:
         lines += [f"  {row.name}: {stage}: {said}\n      {row.typed[stage]}" for stage, said in row.errors.items()]
@@ -147,33 +168,37 @@ def survey_tables(found: Surveyed, again: str) -> str:
 
 
 def _share(row: ModelRow, what: str, whole: str) -> str:
+    """Return "COVERED of TOTAL" for a model; '-' without coverage."""
     if "coverage" not in row.found:
         return "-"
-    told = row.found["coverage"][what]
-    return f"{told['covered']} of {told[whole]}"
+    coverage = row.found["coverage"][what]
+    return f"{coverage['covered']} of {coverage[whole]}"
 
 
 def _replayed(row: ModelRow) -> str:
-    found = row.found.get("verify")
-    if found is None:
+    """Return the table's text on the replay."""
+    result = row.found.get("verify")
+    if result is None:
         return "-"
-    if not found["passed"]:
-        return f"{len(found['mismatches'])} calls differ"
-    return f"{found['exact']} calls bit-exact" + (f", {found['close']} close" if found["close"] else "")
+    if not result["passed"]:
+        return f"{len(result['mismatches'])} calls differ"
+    return f"{result['exact']} calls bit-exact" + (f", {result['close']} close" if result["close"] else "")
 
 
 def _trained(row: ModelRow) -> str:
-    found = row.found.get("run")
-    if found is None:
+    """Return the table's text on the training run."""
+    result = row.found.get("run")
+    if result is None:
         return "-"
-    if found["stopped"]:
-        return f"stopped: {found['stopped']}"
-    if found["differing_steps"]:
-        return f"differs from step {found['differing_steps'][0] + 1} on"
-    return "as on the CPU" if row.trained else f"not compared: {found['not_compared']}"
+    if result["stopped"]:
+        return f"stopped: {result['stopped']}"
+    if result["differing_steps"]:
+        return f"differs from step {result['differing_steps'][0] + 1} on"
+    return "as on the CPU" if row.trained else f"not compared: {result['not_compared']}"
 
 
 def _model(row: ModelRow) -> dict[str, Any]:
+    """Return a model's entry in the JSON output."""
     coverage, run, verify = (row.found.get(stage, {}) for stage in ("coverage", "run", "verify"))
     return {
         "name": row.name,

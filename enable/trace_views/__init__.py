@@ -1,1 +1,1 @@
-"""`enable trace`: traces of a workspace shown, compared and exchanged."""
+"""`enable trace`: show, compare, export and import the traces in a workspace."""

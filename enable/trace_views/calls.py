@@ -1,4 +1,4 @@
-"""What `enable trace list` and `enable trace show --op` print: the traces of a workspace, the calls of an operator."""
+"""Build the output for `enable trace list` and `enable trace show --op`: traces, and the calls to an operator."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ if TYPE_CHECKING:
     from traces import CallRecord, Trace
     from traces.records import Signature
 
-_STORED = 4  # calls of a signature that are named
+_STORED = 4  # maximum number of stored calls in a signature's line
 
 
 def trace_rows(workspace: Workspace) -> list[dict[str, Any]]:
-    """What `enable trace list --json` prints: a row for each trace of the workspace."""
+    """Return the rows that `enable trace list --json` prints, one per trace in the workspace."""
     return [_trace_row(workspace, name) for name in workspace.trace_names()]
 
 
 def _trace_row(workspace: Workspace, name: str) -> dict[str, Any]:
+    """Return the row for a trace; for an unreadable trace, mostly None and the problem."""
     from traces.format import MANIFEST
     from traces.store import Trace
 
@@ -47,7 +48,7 @@ def _trace_row(workspace: Workspace, name: str) -> dict[str, Any]:
 
 
 def list_lines(rows: list[dict[str, Any]], workspace: Workspace) -> str:
-    """The same as a table, and what is wrong with any."""
+    """Return the traces as a table, with a line for each problem."""
     if not rows:
         return f"no traces in {workspace.traces}; what can be recorded: enable models"
     shown = [
@@ -62,10 +63,15 @@ def _size(nbytes: int | None) -> str:
 
 
 def calls_of(trace: Trace, op: str, see: str) -> list[dict[str, Any]]:
-    """What `enable trace show --op --json` prints: a row a signature of the operator, the most called first.
+    """Return the rows that `enable trace show --op --json` prints, one per signature, sorted by overload and calls.
 
-    op: an overload, or an operator for all its overloads. see: what lists all operators. Raises UserError if the trace
-    has no call of it.
+    Args:
+        trace: Trace.
+        op: Overload, or operator for all its overloads.
+        see: Command that lists all operators.
+
+    Raises:
+        UserError: If the trace has no call to `op`.
     """
     signatures = [s for s in trace.signatures.values() if means(op, s.overload)]
     if not signatures:
@@ -80,8 +86,11 @@ def calls_of(trace: Trace, op: str, see: str) -> list[dict[str, Any]]:
 
 
 def _signature_row(signature: Signature, records: list[CallRecord]) -> dict[str, Any]:
-    """stored: the calls that are kept; of the others the trace knows no module. arguments: of the first of these, None
-    if none is. text: the arguments with what tells signatures apart."""
+    """Return the row for a signature.
+
+    `stored` lists the stored calls; the trace records no module for the others. `arguments` belongs to the
+    first stored call and is None if there is none. `text` is the text form that distinguishes signatures.
+    """
     return {
         "overload": signature.overload,
         "signature": signature.key,
@@ -98,7 +107,7 @@ def _signature_row(signature: Signature, records: list[CallRecord]) -> dict[str,
 
 
 def _arguments(record: CallRecord) -> dict[str, Any]:
-    """By name: shape, stride and dtype of tensors, alone or in lists; other values as the trace keeps them."""
+    """Return arguments by name: dtype, shape and stride for tensors, also in lists; other values as stored."""
     tensors = record.header["tensors"]
 
     def told(value: Any) -> Any:
@@ -117,17 +126,20 @@ def _arguments(record: CallRecord) -> dict[str, Any]:
 
 
 def calls_lines(rows: list[dict[str, Any]]) -> str:
-    """Three lines a signature: how often; what is stored of it, with ids and modules; its arguments."""
+    """Return three lines per signature: call counts, stored calls with ids and modules, and arguments."""
     lines = []
     for overload in dict.fromkeys(row["overload"] for row in rows):
-        mine = [row for row in rows if row["overload"] == overload]
-        calls, stored = sum(row["calls"] for row in mine), sum(len(row["stored"]) for row in mine)
-        lines.append(f"{overload}: {_count(calls, 'call')} of {_count(len(mine), 'signature')}, {stored} stored")
-        lines += [line for row in mine for line in _row_lines(row)]
+        overload_rows = [row for row in rows if row["overload"] == overload]
+        calls, stored = sum(row["calls"] for row in overload_rows), sum(len(row["stored"]) for row in overload_rows)
+        lines.append(
+            f"{overload}: {_count(calls, 'call')} of {_count(len(overload_rows), 'signature')}, {stored} stored"
+        )
+        lines += [line for row in overload_rows for line in _row_lines(row)]
     return "\n".join(lines)
 
 
 def _row_lines(row: dict[str, Any]) -> list[str]:
+    """Return the three lines for a signature."""
     phases = ", ".join(f"{n} {phase}" for phase, n in row["phases"].items())
     stored = [f"call {s['id']} in {s['module'] or 'the model'} ({s['level']})" for s in row["stored"]]
     more = f", and {len(stored) - _STORED} more: --json" if len(stored) > _STORED else ""
@@ -141,14 +153,17 @@ def _row_lines(row: dict[str, Any]) -> list[str]:
 
 
 def _on(device: str) -> str:
+    """Return the device as a suffix; '' for the CPU or an unknown device."""
     return "" if device in ("", "cpu") else f" on {device}"
 
 
 def _count(n: int, what: str) -> str:
+    """Return a count with its noun in the singular or plural."""
     return f"{n} {what}" if n == 1 else f"{n} {what}s"
 
 
 def _shown(value: Any) -> str:
+    """Return an argument as text."""
     if isinstance(value, dict):
         return f"{value['dtype']} {value['shape']} stride {value['stride']}"
     if isinstance(value, list) and any(isinstance(v, dict) for v in value):

@@ -1,4 +1,4 @@
-"""`enable trace export`, `import` and `diff`: traces in other tools' forms, and against each other."""
+"""Implement `enable trace export`, `import` and `diff`: convert traces to other tools' formats, and compare them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from traces import UserError
 if TYPE_CHECKING:
     from traces import CallRecord, Trace
 
-EXPORTS = {  # with endings of names
+EXPORTS = {  # file suffix by format
     "backendbench-txt": ".txt",
     "backendbench-parquet": ".parquet",
     "chrome": ".json",
@@ -29,7 +29,7 @@ EXPORTS = {  # with endings of names
 }
 IMPORTS = ("backendbench-txt", "backendbench-parquet", "chakra")
 
-_IDS = 12  # ids of calls that are listed
+_IDS = 12  # maximum number of call ids in a line
 
 Model = Annotated[str, typer.Argument(help="Name of a captured model, or the path of a trace.")]
 
@@ -79,30 +79,31 @@ def export(
 
 
 def _chosen(trace: Trace, call: int | None, op: str | None) -> list[CallRecord]:
-    """The stored calls that the options name."""
+    """Return the stored calls that the options select."""
     return [r for r in trace.calls() if (call is None or r.id == call) and (op is None or means(op, r.overload))]
 
 
 def _default_name(model: str, form: str, records: list[CallRecord]) -> str:
+    """Return the default name for the output file, or for a reproducer's directory."""
     name = Path(model).name.removesuffix(".trace")
     return f"{name}-{records[0].id}" if form == "repro" else f"{name}{EXPORTS[form]}"
 
 
 def _export_repro(trace: Trace, records: list[CallRecord], path: Path) -> None:
-    """Write the first, and say which that is."""
+    """Write the first call as a reproducer, and print which call that is."""
     from traces.exchange.repro import write_repro
 
-    record, *others = records
+    record, *rest = records
     write_repro(trace, record, path)
     lines = [f"call {record.id} of {record.overload}, values {record.level}, in {path}"]
-    if others:
-        ids = ", ".join(str(r.id) for r in others[:_IDS]) + (", ..." if len(others) > _IDS else "")
+    if rest:
+        ids = ", ".join(str(r.id) for r in rest[:_IDS]) + (", ..." if len(rest) > _IDS else "")
         lines.append(f"  the first of {len(records)} stored calls; another with --call ID: {ids}")
     typer.echo("\n".join([*lines, f"  next  {shlex.join([sys.executable, str(path / 'repro.py')])}"]))
 
 
 def _export_calls(trace: Trace, records: list[CallRecord], form: str, path: Path) -> None:
-    """Write each stored call: as a slice of a timeline, or as a row."""
+    """Write each stored call, as a slice in a timeline or as a table row."""
     from enable.trace_views.timeline import timeline
     from traces.exchange.backendbench import needs_pyarrow
     from traces.format import write_durably
@@ -123,6 +124,7 @@ def _export_calls(trace: Trace, records: list[CallRecord], form: str, path: Path
 
 
 def _export_rows(trace: Trace, records: list[CallRecord], form: str, path: Path) -> None:
+    """Write calls in a BackendBench format, and print counts for calls and details that the format cannot express."""
     from traces.exchange import backendbench
 
     found = backendbench.export(trace, records)
@@ -134,6 +136,7 @@ def _export_rows(trace: Trace, records: list[CallRecord], form: str, path: Path)
 
 
 def _written(write: Callable[[], object], path: Path) -> None:
+    """Write a file; an OSError becomes a UserError."""
     try:
         write()
     except OSError as error:
@@ -141,6 +144,7 @@ def _written(write: Callable[[], object], path: Path) -> None:
 
 
 def _counted(title: str, counts: Mapping[str, int]) -> list[str]:
+    """Return a line for each nonzero count, the largest first."""
     return [f"  {title:<9} {n} calls: {what}" for what, n in Counter(dict(counts)).most_common() if n]
 
 

@@ -1,4 +1,4 @@
-"""What `enable trace` prints: a trace at a glance, and what differs between two."""
+"""Build the output for `enable trace show` and `enable trace diff`."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
 VIEWS = ("op", "phase", "module", "bytes")
 LEVELS = ("full", "rows", "seeded", "stats", "meta")
-_BIN = 4  # a bin of the histogram ends at this many times its beginning
-_BAR = 24  # characters of the longest bar
-_ROWS = 40  # of a table without --json
+_BIN = 4  # ratio of a histogram bin's upper bound to its lower bound
+_BAR = 24  # length of the longest bar, in characters
+_ROWS = 40  # maximum number of rows in a text table
 
 
 def trace_summary(trace: Trace) -> dict[str, Any]:
-    """What `enable trace show --json` prints."""
+    """Return the object that `enable trace show --json` prints."""
     records = list(trace.calls())
     rows, phases = _by_overload(trace, records), _by_phase(trace)
     return {
@@ -52,29 +52,31 @@ def trace_summary(trace: Trace) -> dict[str, Any]:
 
 
 def _by_device(trace: Trace) -> dict[str, int]:
-    """Calls by device, the most first; none where the trace does not say."""
-    found = Counter[str]()
+    """Return call counts by device, the largest first; calls without a known device are not counted."""
+    counts = Counter[str]()
     for s in trace.signatures.values():
-        found.update({s.device: s.calls} if s.device else {})
-    return dict(found.most_common())
+        counts.update({s.device: s.calls} if s.device else {})
+    return dict(counts.most_common())
 
 
 def _host(trace: Trace) -> dict[str, int]:
-    """Calls by overload of what computes on the host, beside a device."""
-    found = Counter[str]()
+    """Return call counts by overload for calls that compute on the host although the trace has a device."""
+    counts = Counter[str]()
     for s in (trace.signatures[key] for key in sorted(trace.on_host)):
-        found.update({s.overload: s.calls} if s.computes else {})
-    return dict(found.most_common())
+        counts.update({s.overload: s.calls} if s.computes else {})
+    return dict(counts.most_common())
 
 
 def _grouped(records: list[CallRecord]) -> dict[str, list[CallRecord]]:
-    found: dict[str, list[CallRecord]] = {}
+    """Return the stored calls by overload."""
+    groups: dict[str, list[CallRecord]] = {}
     for record in records:
-        found.setdefault(record.overload, []).append(record)
-    return found
+        groups.setdefault(record.overload, []).append(record)
+    return groups
 
 
 def _by_overload(trace: Trace, records: list[CallRecord]) -> list[dict[str, Any]]:
+    """Return a row per overload, the most called first; host calls are counted in a column of their own."""
     stored = _grouped(records)
     rows: dict[str, dict[str, Any]] = {}
     for s in trace.signatures.values():
@@ -95,60 +97,70 @@ def _by_overload(trace: Trace, records: list[CallRecord]) -> list[dict[str, Any]
         row["stored"] += len(s.samples)
         row["phases"].update({} if s.key in trace.on_host else s.phases)
     for row in rows.values():
-        mine = stored.get(row["overload"], [])
-        row |= {"bytes": sum(r.nbytes for r in mine), "levels": _levels(mine), "phases": dict(row["phases"])}
+        overload_records = stored.get(row["overload"], [])
+        row |= {
+            "bytes": sum(r.nbytes for r in overload_records),
+            "levels": _levels(overload_records),
+            "phases": dict(row["phases"]),
+        }
     return sorted(rows.values(), key=lambda r: (-r["calls"], r["overload"]))
 
 
 def _by_phase(trace: Trace) -> dict[str, dict[str, int]]:
-    """Calls and signatures of each phase, in the order of a step."""
-    found: dict[str, Counter[str]] = {}
+    """Return call and signature counts by phase, in the order of a training step."""
+    counts: dict[str, Counter[str]] = {}
     for s in trace.asked:
         for phase, calls in s.phases.items():
-            found.setdefault(phase, Counter()).update({"calls": calls, "signatures": 1})
-    order = [*(p for p in PHASES if p in found), *(p for p in found if p not in PHASES)]
-    return {phase: dict(found[phase]) for phase in order}
+            counts.setdefault(phase, Counter()).update({"calls": calls, "signatures": 1})
+    order = [*(p for p in PHASES if p in counts), *(p for p in counts if p not in PHASES)]
+    return {phase: dict(counts[phase]) for phase in order}
 
 
 def _by_module(records: Iterable[CallRecord]) -> dict[str, dict[str, int]]:
-    """Stored calls and bytes of their inputs by module, most bytes first; the whole model is ""."""
-    found: dict[str, Counter[str]] = {}
+    """Return stored calls and their input bytes by module, the largest first; "" is the whole model."""
+    totals: dict[str, Counter[str]] = {}
     for r in records:
-        found.setdefault(r.module, Counter()).update({"stored": 1, "bytes": r.nbytes})
-    return {name: dict(counts) for name, counts in sorted(found.items(), key=lambda item: -item[1]["bytes"])}
+        totals.setdefault(r.module, Counter()).update({"stored": 1, "bytes": r.nbytes})
+    return {name: dict(counts) for name, counts in sorted(totals.items(), key=lambda item: -item[1]["bytes"])}
 
 
 def _levels(records: Iterable[CallRecord]) -> dict[str, int]:
+    """Return stored calls by value level, in the order of LEVELS."""
     counts = Counter(r.level for r in records)
     return {level: counts[level] for level in LEVELS if counts[level]}
 
 
 def _unsupported(records: Iterable[CallRecord]) -> Counter[str]:
-    """Stored calls by overload and the kind of value that could not be recorded."""
-    found = Counter[str]()
+    """Return stored calls by overload and by the kind of value that could not be recorded."""
+    counts = Counter[str]()
     for r in records:
-        found.update({f"{r.overload}: {reason}" for reason in _reasons(r.header["tree"])})
-    return found
+        counts.update({f"{r.overload}: {reason}" for reason in _reasons(r.header["tree"])})
+    return counts
 
 
 def _reasons(value: Any) -> set[str]:
-    found, pending = set(), [value]
+    """Return the kinds of values in an argument tree that could not be recorded."""
+    kinds, pending = set(), [value]
     while pending:
         item = pending.pop()
         if isinstance(item, dict) and "unsupported" in item:
-            found.add(str(item["unsupported"]))
+            kinds.add(str(item["unsupported"]))
         else:
             pending += item.values() if isinstance(item, dict) else item if isinstance(item, list) else ()
-    return found
+    return kinds
 
 
 def _histogram(records: list[CallRecord]) -> list[dict[str, int]]:
-    """Stored calls by bytes of inputs, in bins [from, to) of which each ends at four times its beginning."""
+    """Return stored calls by input bytes, in bins [from, to) with to = 4 * from.
+
+    The first bins are [0, 1) and [1, 4).
+    """
     counts = Counter(_bin(r.nbytes) for r in records)
     return [{"from": low, "to": max(low, 1) * _BIN if low else 1, "stored": n} for low, n in sorted(counts.items())]
 
 
 def _bin(nbytes: int) -> int:
+    """Return the lower bound of the bin for a byte count."""
     low = 1
     while low * _BIN <= nbytes:
         low *= _BIN
@@ -156,7 +168,13 @@ def _bin(nbytes: int) -> int:
 
 
 def trace_tables(summary: dict[str, Any], by: str | None = None, histogram: bool = False) -> str:
-    """The tables of one view, or operators, phases, levels and what is missing; totals last."""
+    """Return a trace summary as text, with totals at the end.
+
+    Args:
+        summary: Result of `trace_summary`.
+        by: One of VIEWS; None for operators, phases and a list of gaps.
+        histogram: True to append a histogram of input bytes.
+    """
     views = {"op": _overloads, "phase": _phases, "module": _modules, "bytes": _bytes}
     parts = [_overloads(summary), _phases(summary), _quality(summary)] if by is None else [views[by](summary)]
     bars = _bars(summary) if histogram else ""
@@ -164,6 +182,7 @@ def trace_tables(summary: dict[str, Any], by: str | None = None, histogram: bool
 
 
 def _total(summary: dict[str, Any]) -> str:
+    """Return the lines with totals, and with the damage if the recording did not finish."""
     lines = [
         f"{summary['overloads']} overloads, {summary['calls']} calls, {summary['signatures']} signatures,"
         f" {summary['stored']} stored, {size(summary['bytes'])} on disk in {summary['trace']}"
@@ -177,7 +196,7 @@ def _total(summary: dict[str, Any]) -> str:
 
 
 def _shown(rows: list[dict[str, Any]], left: str) -> str:
-    """The first rows, and how many more there are."""
+    """Return the first rows as a table, and a line with the number of the remaining ones."""
     more = [f"... and {len(rows) - _ROWS} more {left}"] if len(rows) > _ROWS else []
     return "\n".join([table(rows[:_ROWS]), *more]) if rows else ""
 
@@ -233,7 +252,7 @@ def _counts(levels: dict[str, int]) -> str:
 
 
 def _quality(summary: dict[str, Any]) -> str:
-    """Value levels of the stored calls, and what could not be recorded, with the reason."""
+    """Return the value levels of the stored calls, and the calls that could not be recorded, with reasons."""
     lines = [_steps(summary), *_places(summary), _composites(summary), f"values       {_counts(summary['levels'])}"]
     if summary["not_stored"]:
         lines.append(f"not stored   {summary['not_stored']} signatures are counted without a stored call")
@@ -244,7 +263,7 @@ def _quality(summary: dict[str, Any]) -> str:
 
 
 def _places(summary: dict[str, Any]) -> list[str]:
-    """Calls by device, and what computed on the host, where there is more than one device."""
+    """Return call counts by device and for the host; empty unless there is more than one device."""
     if len(summary["devices"]) < 2:
         return []
     devices = ", ".join(f"{calls} calls on {name}" for name, calls in summary["devices"].items())
@@ -255,7 +274,7 @@ def _places(summary: dict[str, Any]) -> list[str]:
 
 
 def _steps(summary: dict[str, Any]) -> str:
-    """How many steps there are and what ended them; nothing of a trace that does not say."""
+    """Return the number of steps and the event that ended them; '' if the trace does not record it."""
     ends = {
         "marks": "each ended by recorder.step()",
         "optimizer": "each ended by an optimizer's step: recorder.step() was never called",
@@ -267,7 +286,7 @@ def _steps(summary: dict[str, Any]) -> str:
 
 
 def _composites(summary: dict[str, Any]) -> str:
-    """What another device may be asked for in parts."""
+    """Return a line on composite operators that another device may call in parts."""
     names = ", ".join(map(str, summary["whole"]))
     return (
         f"whole        {names}: this device has kernels for them; one without is asked for their parts" if names else ""
@@ -275,7 +294,7 @@ def _composites(summary: dict[str, Any]) -> str:
 
 
 def _bars(summary: dict[str, Any]) -> str:
-    """Bytes of the inputs of each overload's stored calls, one bin a line."""
+    """Return a histogram of input bytes per overload as text, one bin per line."""
     longest = max((b["stored"] for bins in summary["histogram"].values() for b in bins), default=1)
     rows = [
         {
@@ -291,7 +310,7 @@ def _bars(summary: dict[str, Any]) -> str:
 
 
 def diff_summary(names: tuple[str, str], found: Diff) -> dict[str, Any]:
-    """What `enable trace diff --json` prints."""
+    """Return the object that `enable trace diff --json` prints."""
     parts: dict[str, list[dict[str, Any]]] = {"new": [], "gone": [], "changed": []}
     for c in found.changes:
         parts[c.kind].append({"overload": c.overload, "arguments": c.arguments, "calls": [c.before, c.after]})
@@ -307,11 +326,12 @@ def diff_summary(names: tuple[str, str], found: Diff) -> dict[str, Any]:
 
 
 def _named(versions: dict[str, Any]) -> str:
+    """Return names and values as text, without None."""
     return ", ".join(f"{name} {value}" for name, value in versions.items() if value is not None)
 
 
 def diff_tables(summary: dict[str, Any]) -> str:
-    """Versions, differing settings, whole overloads that came or went, then signatures by overload."""
+    """Return a diff as text: versions, settings, new and removed overloads, then signatures by overload."""
     a, b = summary["traces"]
     lines = [f"{name}: {_named(versions)}" for name, versions in zip((a, b), summary["versions"], strict=True)]
     lines += [f"{name}: {pair[0]} in {a}, {pair[1]} in {b}" for name, pair in summary["settings"].items()]
