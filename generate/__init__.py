@@ -1,5 +1,5 @@
-"""Kernels for operators: the library, and the state machine that lets an LLM write or mend what fails."""
+"""Generate kernels: the kernel library, and the state machine in which an LLM writes or repairs kernels."""
 
 from pathlib import Path
 
-BLOCKS = Path(__file__).parent / "blocks"  # the directory that kernel files import as `blocks`
+BLOCKS = Path(__file__).parent / "blocks"  # kernel files import modules in this directory from `blocks`

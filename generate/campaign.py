@@ -1,4 +1,4 @@
-"""What a campaign is to do: one TOML file, checked word by word.
+"""Define and validate a campaign's settings, read from one TOML file.
 
     query = "lacking in opinfo"        # or operators = ["aten::exp", "softmax"]
     dtypes = ["float32", "bfloat16"]
@@ -8,7 +8,8 @@
     provider = "openai"
     name = "gpt-5"
 
-Everything has a default but what to work on. docs/campaigns.md has the table, made from `fields`.
+Every setting has a default, except that either `query` or `operators` is required. The table in docs/campaigns.md is
+generated from `fields`.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ class _Table(BaseModel):
 
 
 class Model(_Table):
-    """Who answers."""
+    """Settings for the model that answers."""
 
     provider: str = Field(default="replay", description="replay, openai or manual")
     name: str | None = Field(default=None, description="the model that writes kernels")
@@ -58,7 +59,7 @@ class Model(_Table):
 
 
 class Bounds(_Table):
-    """How far a dialog may go."""
+    """Limits for a dialog."""
 
     dialogs: int = Field(default=_LIMITS.dialogs, ge=1, description="dialogs for an operator")
     calls: int = Field(default=_LIMITS.calls, ge=1, description="answers in a dialog")
@@ -73,7 +74,7 @@ class Bounds(_Table):
 
 
 class Spending(_Table):
-    """What all dialogs of the campaign together may use."""
+    """Limits for all dialogs in the campaign together."""
 
     calls: int | None = Field(default=None, ge=1, description="answers")
     tokens: int | None = Field(default=None, ge=1, description="tokens of prompts and answers")
@@ -81,7 +82,7 @@ class Spending(_Table):
 
 
 class States(_Table):
-    """States of the machine that can be left out."""
+    """The state machine's optional states."""
 
     lint: bool = Field(default=_SWITCHES.lint, description="check answers against the dialect before they are run")
     summarize: bool = Field(default=_SWITCHES.summarize, description="summarise long reports")
@@ -89,7 +90,10 @@ class States(_Table):
 
 
 class Campaign(_Table):
-    """What is asked for. The query takes operators of a trace: those that fail, have no kernel, or all."""
+    """A campaign's settings.
+
+    The query selects a trace's operators: those that fail, those without a kernel, or all.
+    """
 
     name: str = Field(default="", description="of its directory under campaigns/; by default made of the rest")
     operators: tuple[str, ...] = Field(default=(), description="overloads, or operators of OpInfo", strict=False)
@@ -122,6 +126,7 @@ class Campaign(_Table):
     @field_validator("name")
     @classmethod
     def _is_name(cls, value: str) -> str:
+        """Raise ValueError if the name cannot be a directory name."""
         if value and not _NAME.fullmatch(value):
             raise ValueError("has to be letters, digits, '.', '_' and '-'")
         return value
@@ -129,12 +134,14 @@ class Campaign(_Table):
     @field_validator("query")
     @classmethod
     def _is_query(cls, value: str) -> str:
+        """Raise ValueError if the query has an unknown form."""
         if value and not QUERY.fullmatch(value):
             raise ValueError("is none of: failing in TRACE, lacking in TRACE, every in TRACE")
         return value
 
     @model_validator(mode="after")
     def _has_work(self) -> Campaign:
+        """Raise ValueError unless exactly one of operators and query is set, and a money budget has a price."""
         if bool(self.query) == bool(self.operators):
             raise ValueError("operators or query: name one of the two")
         if self.budget.money is not None and self.model.price is None:
@@ -142,44 +149,59 @@ class Campaign(_Table):
         return self
 
     def machine_limits(self) -> DialogLimits:
+        """Return the limits for the state machine."""
         bounds = self.limits
         return DialogLimits(temperature=self.model.temperature, **bounds.model_dump())
 
     def switches(self) -> Switches:
+        """Return the switches for the state machine."""
         return Switches(self.states.lint, self.states.summarize, self.states.debug)
 
     def of_work(self) -> dict[str, Any]:
-        """The settings that its results depend on: without how many at once, on which engine, and for how much."""
+        """Return the settings that affect the results: without parallelism, engine, budget and name."""
         return self.model_dump(mode="json", exclude={"workers", "tests", "engine", "address", "budget", "name"})
 
 
 def load(path: Path | None, **options: Any) -> Campaign:
-    """The campaign of a file, or of nothing, with options over it. None stands for an option that was not given.
+    """Return a campaign from a file, with options that override the file.
 
-    options: fields, those of tables as `model__name`. Raises UserError in one line.
+    Args:
+        path: TOML file; None for options alone.
+        **options: Fields by name; `model__name` is the field `name` in the table `model`. None and () mean not given.
+
+    Raises:
+        UserError: If the file or a value is invalid; the text is one line.
     """
-    told: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     if path is not None:
         try:
-            told = tomllib.loads(path.read_text(encoding="utf-8"))
+            settings = tomllib.loads(path.read_text(encoding="utf-8"))
         except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
             raise UserError(f"{path}: cannot be read as TOML ({error}); see docs/campaigns.md") from error
-        model = told.get("model")
+        model = settings.get("model")
         if isinstance(model, dict) and isinstance(model.get("recordings"), str):
             model["recordings"] = path.parent / model["recordings"]
-    given = {key: value for key, value in options.items() if value not in (None, ())}
-    if "operators" in given:
-        told.pop("query", None)
-    if "query" in given:
-        told.pop("operators", None)
-    for key, value in given.items():
+    overrides = {key: value for key, value in options.items() if value not in (None, ())}
+    if "operators" in overrides:
+        settings.pop("query", None)
+    if "query" in overrides:
+        settings.pop("operators", None)
+    for key, value in overrides.items():
         table, _, field = key.rpartition("__")
-        (told.setdefault(table, {}) if table else told)[field] = value
-    return parse(told, str(path) if path else "the campaign")
+        (settings.setdefault(table, {}) if table else settings)[field] = value
+    return parse(settings, str(path) if path else "the campaign")
 
 
 def parse(told: dict[str, Any], where: str) -> Campaign:
-    """Raises UserError in one line that names the first field that is wrong."""
+    """Return a validated campaign.
+
+    Args:
+        told: Settings as in the TOML file.
+        where: Source of the settings, for the message.
+
+    Raises:
+        UserError: If a field is invalid; one line names the first such field.
+    """
     try:
         return Campaign.model_validate(told)
     except ValidationError as error:
@@ -189,7 +211,7 @@ def parse(told: dict[str, Any], where: str) -> Campaign:
 
 
 def fields() -> Iterator[tuple[str, str, str]]:
-    """Each setting by its dotted name, its default as TOML has it, and what it is."""
+    """Yield each setting's dotted name, its default in TOML notation, and its description."""
     for name, field in Campaign.model_fields.items():
         default = field.default
         if isinstance(default, _Table):
@@ -200,7 +222,7 @@ def fields() -> Iterator[tuple[str, str, str]]:
 
 
 def flattened(settings: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Settings as `Campaign.model_dump` has them, each by its dotted name."""
+    """Yield the settings in `Campaign.model_dump` form as pairs: dotted name and value."""
     for name, value in settings.items():
         if isinstance(value, dict):
             yield from ((f"{name}.{inner}", one) for inner, one in value.items())
@@ -209,6 +231,7 @@ def flattened(settings: dict[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _toml(value: Any) -> str:
+    """Return a default in TOML notation; '-' if there is none."""
     if value is None or value in ("", ()):
         return "-"
     return {True: "true", False: "false"}.get(value, repr(value)) if isinstance(value, bool) else str(value)

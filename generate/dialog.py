@@ -1,4 +1,4 @@
-"""Drives the state machine of one operator: asks the model, lints, tests, gives feedback, until an exit."""
+"""Drive the state machine for one operator: call the model, lint, test and give feedback until an exit."""
 
 from __future__ import annotations
 
@@ -16,23 +16,33 @@ from generate.task import Task
 from verify.lint import lint, load_profile, render, take_source
 from verify.outcome import LINT, NO_CASE, UNREACHED, Outcome, Verdict
 
-SUMMARY_INPUT = 60_000  # characters of a report that the summarising model sees
-KEPT = 4_000  # characters, head and tail together, of an answer that is too long
+SUMMARY_INPUT = 60_000  # maximum characters of a report in the prompt for the summarizing model
+KEPT = 4_000  # characters, head and tail together, that are kept of an answer that is too long
 
 OnEvent = Callable[[State, Event], None]
-Debugger = Callable[[str], str]  # the source of a kernel that crashed -> where and how; '' if that cannot be told
+Debugger = Callable[[str], str]  # from the source of a crashed kernel to a report; '' if the cause is unknown
 
 
 class Tester(Protocol):
-    """Judges the source of a kernel file on every case of the operator."""
+    """Judges a kernel file's source on every case for the operator."""
 
     def __call__(self, source: str, /) -> Sequence[Verdict]: ...
 
 
 @dataclass(frozen=True)
 class Result:
-    """How a run ended. source: the latest kernel, the accepted one if `passed`. waiting: the run has stopped until
-    somebody answers, and goes on with the same command."""
+    """A run's result.
+
+    Attributes:
+        overload: The operator.
+        stage: The state machine's last stage.
+        source: Latest kernel; the accepted one if `passed`.
+        dialogs: Number of dialogs.
+        llm_calls: Number of calls to models.
+        tokens: Number of tokens.
+        cause: Cause of the exit, or the next step for the user.
+        waiting: Set if the run waits for an answer in a file; the same command then resumes it.
+    """
 
     overload: str
     stage: Stage
@@ -49,7 +59,7 @@ class Result:
 
     @property
     def message(self) -> str:
-        """One line for the user."""
+        """Return one line for the user."""
         calls = f"{self.llm_calls} LLM calls, {self.dialogs} dialogs"
         return f"{self.overload}: {self.stage} after {calls}" + (f": {self.cause}" if self.cause else "")
 
@@ -61,7 +71,15 @@ def open_journal(
     switches: Switches | None = None,
     restart: bool = False,
 ) -> Journal:
-    """The journal under the workspace's `dialogs/` that a run of this very task goes on with, or a new one."""
+    """Return the journal to resume, if the last run had the same task, limits and switches; otherwise a new one.
+
+    Args:
+        dialogs: Directory with the workspace's dialogs.
+        task: The task.
+        limits: Limits; None for the defaults.
+        switches: Switches; None for the defaults.
+        restart: True for a new journal in any case.
+    """
     header = {
         "overload": task.overload,
         "task": task.digest(),
@@ -80,11 +98,19 @@ def refine_operator(  # noqa: PLR0913 - what a dialog needs
     debugger: Debugger | None = None,
     summarizer: Provider | None = None,
 ) -> Result:
-    """Run or resume the dialogs of one operator; limits and switches are those the journal was opened with.
+    """Run or resume the dialogs for one operator, with the limits and switches in the journal.
 
-    debugger: None has the judge's report of a crash stand for it. summarizer: of long reports; None: `model`.
-    A model that cannot answer ends in ABORTED with the cause; the same call later goes on from there. What the tester
-    or the debugger raises passes through, as does KeyboardInterrupt; the journal stays resumable.
+    If a model cannot answer, the run ends in ABORTED with the cause, and the same call resumes it later.
+    Exceptions from the tester or debugger and KeyboardInterrupt pass through; the journal stays resumable.
+
+    Args:
+        task: The task.
+        model: Provider that writes kernels.
+        tester: Judges a kernel.
+        journal: The run's journal.
+        on_event: Callback after each transition.
+        debugger: Explains a crash; None to use the judge's report instead.
+        summarizer: Provider that summarizes long reports; None for `model`.
     """
     run = _Run(task, (model, summarizer or model), (tester, debugger), journal, on_event)
     waiting = None
@@ -99,6 +125,8 @@ def refine_operator(  # noqa: PLR0913 - what a dialog needs
 
 
 class _Run:
+    """A run in progress: the state machine's state, and everything that its transitions need."""
+
     def __init__(
         self,
         task: Task,
@@ -119,6 +147,7 @@ class _Run:
             self.state = journal.fold(State(self.state.limits))
 
     def to_exit(self) -> None:
+        """Work until a final stage; each event is in the journal before it takes effect."""
         while self.state.stage not in FINAL:
             event = self._work()
             self.journal.append_event(event)
@@ -126,6 +155,7 @@ class _Run:
             self.on_event(self.state, event)
 
     def _work(self) -> Event:
+        """Do the current stage's work, and return the event."""
         match self.state.stage:
             case Stage.PROMPT:
                 return Event(EventKind.PROMPTED, messages=prompts.opening(self.task, self.state))
@@ -145,6 +175,7 @@ class _Run:
                 return Event(EventKind.DIALOG_ENDED)
 
     def _ask(self, model: Provider, messages: tuple[Message, ...], purpose: str) -> Answer:
+        """Send a request to a model, after it was recorded in the journal."""
         request = Request(
             messages=messages,
             temperature=self.state.limits.temperature,
@@ -156,6 +187,7 @@ class _Run:
         return model.complete(request)
 
     def _generate(self) -> Event:
+        """Ask the model for a kernel; an oversized answer is cut in its middle."""
         try:
             answer = self._ask(self.model, self.state.messages, "generate")
         except ContextOverflow:
@@ -174,17 +206,19 @@ class _Run:
         )
 
     def _lint(self) -> Event:
+        """Extract the kernel file from the answer and lint it."""
         source, violation = take_source(self.state.messages[-1].content, self.profile)
         if source is None or self.state.size > self.state.limits.answer:
             return Event(EventKind.UNUSABLE, outcome=self._flaw(), report=str(violation or ""))
         if any(t.source == source for t in self.state.tried):
             return Event(EventKind.REPEATED, source=source)
-        found = lint(source, self.profile, self.task.overload) if self.switches.lint else []
-        if found:
-            return Event(EventKind.LINT_REFUSED, source=source, report=render(found))
+        violations = lint(source, self.profile, self.task.overload) if self.switches.lint else []
+        if violations:
+            return Event(EventKind.LINT_REFUSED, source=source, report=render(violations))
         return Event(EventKind.LINT_CLEAN, source=source)
 
     def _flaw(self) -> Flaw:
+        """Return the reason why the answer has no usable file."""
         if not self.state.size:
             return Flaw.EMPTY
         if self.state.size > self.state.limits.answer:
@@ -192,6 +226,7 @@ class _Run:
         return Flaw.CUT if self.state.cut else Flaw.NO_FILE
 
     def _test(self) -> Event:
+        """Test the kernel, and return counts by outcome and the first failure."""
         verdicts = self.tester(self.state.source or "")
         counted = Counter(v.outcome for v in verdicts if v.rule not in (UNREACHED, LINT))
         counts = {str(outcome): n for outcome, n in sorted(counted.items())}
@@ -206,6 +241,7 @@ class _Run:
         return Event(EventKind.TEST_PASSED, counts=counts)
 
     def _feedback(self) -> Event:
+        """Return the next user message, or an event that asks for a debugger's report or a summary first."""
         state = self.state
         if state.flaw:
             return Event(EventKind.ADVISED, text=prompts.flawed(state))
@@ -216,10 +252,15 @@ class _Run:
         return Event(EventKind.ADVISED, text=prompts.feedback(state, state.report))
 
     def _debug(self) -> Event:
+        """Return feedback with the debugger's report."""
         report = self.debugger(self.state.source or "") if self.debugger else ""
         return Event(EventKind.DEBUGGED, text=prompts.feedback(self.state, report or self.state.report), report=report)
 
     def _summarize(self) -> Event:
+        """Return feedback with a summary.
+
+        If the report exceeds the summarizing model's context, the feedback has the report cut in its middle.
+        """
         try:
             request = prompts.summary_request(self.state.report, SUMMARY_INPUT)
             answer = self._ask(self.summarizer, request, "summarize")
@@ -239,12 +280,12 @@ class _Run:
 
 
 def _by_dtype(verdicts: Sequence[Verdict]) -> str:
-    """A line on how the cases of each floating dtype ended; '' where that does not tell them apart."""
-    found: dict[str, Counter[str]] = defaultdict(Counter)
+    """Return a line with the outcomes for each floating-point dtype; '' if all dtypes have the same outcomes."""
+    tally: dict[str, Counter[str]] = defaultdict(Counter)
     for verdict in (v for v in verdicts if v.case not in NO_CASE):
-        found[verdict.dtypes or "no floating dtype"][str(verdict.outcome)] += 1
-    if len({frozenset(counts) for counts in found.values()}) < 2:
+        tally[verdict.dtypes or "no floating dtype"][str(verdict.outcome)] += 1
+    if len({frozenset(counts) for counts in tally.values()}) < 2:
         return ""
     return (
-        f"By dtype: {'; '.join(f'{dtypes}: {prompts.count_text(counts)}' for dtypes, counts in sorted(found.items()))}."
+        f"By dtype: {'; '.join(f'{dtypes}: {prompts.count_text(counts)}' for dtypes, counts in sorted(tally.items()))}."
     )

@@ -1,8 +1,8 @@
-"""What PyTorch itself says about an operator: the public function's docstring, the docstrings it leans on, and for a
-backward operator the derivative formulas that torch ships.
+"""Collect PyTorch's own documentation for an operator, for prompts.
 
-An overload such as `aten::_log_softmax_backward_data` has no docstring; it is led back to the public function that
-has one by taking off what names of internals add.
+This is the public function's docstring and the docstrings it refers to. For a backward operator it includes the
+derivative formulas in derivatives.yaml, which torch ships. An overload such as `aten::_log_softmax_backward_data` has
+no docstring; its public function is found by removing the prefixes and suffixes that internal names add.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-BUDGET = 9_000  # characters of all docstrings together
-SHARE = 5_000  # of one docstring
+BUDGET = 9_000  # maximum characters for all docstrings together
+SHARE = 5_000  # maximum characters for one docstring
 
 _NAMESPACES = ("torch", "torch.nn.functional", "torch.special", "torch.linalg", "torch.fft", "torch.Tensor")
 _MOST_FORMULAS = 12  # lines
 _PREFIXES = {"linalg_": "torch.linalg", "special_": "torch.special", "fft_": "torch.fft"}
-# what the names of internal overloads add to the public name
+# Patterns for the prefixes and suffixes that internal overloads add to the public name, with their replacements.
 _ADDED = (
     (r"^_foreach_", ""),
     (r"^_+", ""),
@@ -41,7 +41,7 @@ _ADDED = (
     (r"^fused_(adamw?|sgd|adagrad)$", r"\1"),
     (r"_+$", ""),
 )
-# where taking off does not lead to the public name
+# Public names that the patterns above do not find.
 _RENAMED = {
     "convolution": "torch.nn.functional.conv2d",
     "to": "torch.Tensor.to",
@@ -77,7 +77,7 @@ _RENAMED = {
     "weight_norm": "torch.nn.utils.weight_norm",
     "euclidean_dist": "torch.cdist",
     "int_mm": "torch.mm",
-    "index": "torch.Tensor.index_put_",  # torch.Tensor.index is of functorch, and something else
+    "index": "torch.Tensor.index_put_",  # torch.Tensor.index belongs to functorch and has another meaning
     "addmm_activation": "torch.addmm",
     "add_relu": "torch.add",
     "rsub": "torch.sub",
@@ -103,26 +103,28 @@ _REFERENCE = re.compile(r":(?:func|class|meth|attr):`~?\.?((?:torch|Tensor)\.[\w
 
 
 def documentation(overload: str) -> str:
-    """Docstrings and formulas for a prompt, as text of at most about BUDGET characters; '' if torch says nothing. Of a
-    subgraph its steps."""
-    if not overload.startswith("aten::") and (told := _steps(overload)):
-        return told
+    """Return docstrings and formulas as text with about BUDGET characters at most; '' if torch has none.
+
+    For a fused subgraph, return the description of its steps.
+    """
+    if not overload.startswith("aten::") and (steps := _steps(overload)):
+        return steps
     base = overload.partition("::")[2].partition(".")[0]
-    found = public_function(base)
-    formulas = _formulas(base, found is not None)
+    public = public_function(base)
+    formulas = _formulas(base, public is not None)
     parts = [formulas] if formulas else []
-    if found is not None:
-        kind = "documentation" if found[1] in (base, base.rstrip("_")) else "documentation of the public function"
+    if public is not None:
+        kind = "documentation" if public[1] in (base, base.rstrip("_")) else "documentation of the public function"
         if "backward" in base:
             kind = "documentation of the forward function"
-        docstrings = _with_references(found[0], BUDGET - len(formulas))
+        docstrings = _with_references(public[0], BUDGET - len(formulas))
         kinds = [kind] + ["it refers to"] * len(docstrings)
         parts += [f"## {kind}: {name}\n\n{text}" for kind, (name, text) in zip(kinds, docstrings, strict=False)]
     return "\n\n".join(parts)
 
 
 def _steps(overload: str) -> str:
-    """Of a subgraph its steps; '' of any other operator."""
+    """Return the description of a subgraph's steps; '' for any other operator."""
     from generate.subgraphs.describing import steps_text
     from traces.subgraphs import subgraph_of
 
@@ -131,24 +133,28 @@ def _steps(overload: str) -> str:
 
 
 def _formulas(base: str, documented: bool) -> str:
-    """The formulas that call a backward operator; of an operator that has no docstring, those of its own gradient."""
-    calling = derivative_formulas(base)
+    """Return the formulas that call a backward operator; for an operator without a docstring, its own derivatives."""
+    formulas = derivative_formulas(base)
     head = "derivative formulas that call it"
-    if not calling and not documented:
-        calling, head = own_formulas(base), "its derivative formulas"
+    if not formulas and not documented:
+        formulas, head = own_formulas(base), "its derivative formulas"
     lines = [f"## {head} (C++ expressions of PyTorch; grad is the gradient of the output)", ""]
-    return "\n".join(lines + [f"    {line}" for line in calling]) if calling else ""
+    return "\n".join(lines + [f"    {line}" for line in formulas]) if formulas else ""
 
 
 def public_function(base: str) -> tuple[str, str] | None:
-    """(`torch.nn.functional.gelu`, `gelu`) for `gelu_backward`: where the docstring is, and under which short name."""
-    seen = set()
+    """Return the dotted name with the docstring, and the short name that led to it; None if there is none.
+
+    For `gelu_backward` this is (`torch.nn.functional.gelu`, `gelu`). The search is breadth-first over the names that
+    result from removing one prefix or suffix at a time, so the fewest changes win.
+    """
+    visited = set()
     names = deque([base])
     while names:
         name = names.popleft()
-        if name in seen or not name:
+        if name in visited or not name:
             continue
-        seen.add(name)
+        visited.add(name)
         for candidate in _candidates(name):
             if docstring(candidate):
                 return candidate, name
@@ -157,15 +163,16 @@ def public_function(base: str) -> tuple[str, str] | None:
 
 
 def _candidates(name: str) -> list[str]:
+    """Return the dotted names under which a short name may be public."""
     prefixed = [f"{space}.{name.removeprefix(p)}" for p, space in _PREFIXES.items() if name.startswith(p)]
     renamed = [_RENAMED[name]] if name in _RENAMED else []
-    in_place = f"torch.Tensor.{name}_"  # of a functional overload whose public form is a method in place
+    in_place = f"torch.Tensor.{name}_"  # some functional overloads are public only as an in-place method
     return [*renamed, *prefixed, *(f"{space}.{name}" for space in _NAMESPACES), in_place]
 
 
 @cache
 def docstring(dotted: str) -> str:
-    """The cleaned docstring of a public torch name, cut to SHARE characters; '' if there is none."""
+    """Return the cleaned docstring for a public torch name, cut to SHARE characters; '' if there is none."""
     import torch
 
     if any(part.startswith("_") for part in dotted.split(".")):
@@ -180,47 +187,51 @@ def docstring(dotted: str) -> str:
 
 
 def _without_pictures(text: str) -> str:
+    """Remove image directives, trailing blanks and repeated empty lines."""
     text = re.sub(r"^\.\. (image|plot|figure)::.*\n?", "", text, flags=re.MULTILINE)
     text = re.sub(r"[ \t]+$", "", text, flags=re.MULTILINE)
     return re.sub(r"\n{3,}", "\n\n", text).strip()
 
 
 def _cut(text: str, limit: int) -> str:
+    """Cut a text at a line end, so that it has `limit` characters at most, and mark the cut."""
     if len(text) <= limit:
         return text
     return text[:limit].rpartition("\n")[0] + "\n[...]"
 
 
 def _references(text: str) -> list[str]:
-    found = _REFERENCE.findall(text)
-    return [name if name.startswith("torch.") else f"torch.{name}" for name in found]
+    """Return the torch names that a docstring refers to."""
+    names = _REFERENCE.findall(text)
+    return [name if name.startswith("torch.") else f"torch.{name}" for name in names]
 
 
 def _with_references(root: str, left: int) -> list[tuple[str, str]]:
-    """The docstring of `root` and of what it refers to, nearest first, each once, `left` characters at most.
+    """Return the docstrings for `root` and its references, nearest first, `left` characters at most.
 
-    References are a graph with cycles; each name is visited once. One that no longer fits is left out, with what it
-    alone refers to.
+    References form a graph with cycles, so each name is visited once. A docstring that no longer fits is
+    skipped, together with references that only it has.
     """
-    found: list[tuple[str, str]] = []
-    seen: set[str] = set()
+    docstrings: list[tuple[str, str]] = []
+    visited: set[str] = set()
     waiting = deque([root])
     while waiting:
         name = waiting.popleft()
         text = docstring(name)
-        if name in seen or not text or text in (t for _, t in found) or len(text) > left:
+        if name in visited or not text or text in (t for _, t in docstrings) or len(text) > left:
             continue
-        seen.add(name)
-        found.append((name, text))
+        visited.add(name)
+        docstrings.append((name, text))
         left -= len(text)
         waiting.extend(r for r in _references(text) if not _NO_OPERATOR.match(r))
-    return found
+    return docstrings
 
 
 def derivative_formulas(base: str) -> list[str]:
-    """The lines of derivatives.yaml in which a forward operator's gradient calls `base`; [] for forward operators.
+    """Return the lines in derivatives.yaml in which a forward operator's gradient calls `base`.
 
-    Source: torchgen/packaged/autograd/derivatives.yaml, which is part of the torch distribution.
+    Source: torchgen/packaged/autograd/derivatives.yaml, which is part of the torch distribution. The list is empty for
+    forward operators.
     """
     if "backward" not in base:
         return []
@@ -235,14 +246,15 @@ def derivative_formulas(base: str) -> list[str]:
 
 
 def own_formulas(base: str) -> list[str]:
-    """The lines of derivatives.yaml that give the gradients of `base` itself, of every overload; [] if it has none."""
-    mine = [b for b in _derivative_blocks() if re.split(r"[.(]", b.removeprefix("- name: "))[0] == base]
-    lines = [line for block in mine for line in block.removeprefix("- name: ").splitlines() if line.strip()]
+    """Return the lines in derivatives.yaml with the gradients for all overloads of `base`; [] if there are none."""
+    blocks = [b for b in _derivative_blocks() if re.split(r"[.(]", b.removeprefix("- name: "))[0] == base]
+    lines = [line for block in blocks for line in block.removeprefix("- name: ").splitlines() if line.strip()]
     return [line for line in lines if not line.lstrip().startswith("#")][:_MOST_FORMULAS]
 
 
 @cache
 def _derivative_blocks() -> tuple[str, ...]:
+    """Return the blocks in derivatives.yaml, one per overload; () if the file is missing."""
     spec = importlib.util.find_spec("torchgen")
     roots = list(spec.submodule_search_locations or []) if spec else []
     for root in map(Path, roots):

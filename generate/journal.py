@@ -1,8 +1,8 @@
-"""The journal of one operator's refinement: every event on disk before it acts, so that a killed run goes on.
+"""Journal the refinement of one operator: each event is on disk before it takes effect, so a killed run can resume.
 
-`<workspace>/dialogs/<operator>/run-NNN/journal.jsonl`: a header line, then one line an event or request, each ended by
-the CRC of what stands before it. A run is resumed as long as the task, the limits and the switches are the same;
-otherwise a new run directory is begun and the old one is kept.
+The file `<workspace>/dialogs/<operator>/run-NNN/journal.jsonl` has a header line and then one line per event or
+request. Each line ends with the CRC-32 over the rest. A run is resumed if the task, the limits and the switches are
+the same; otherwise a new run directory is created, and the old one is kept.
 """
 
 from __future__ import annotations
@@ -26,16 +26,20 @@ from traces.format import sync_directory
 
 FORMAT = "enable-dialog"
 VERSION = 2
-READ = (1, 2)  # version 1 lacks some events and limits
+READ = (1, 2)  # readable versions; version 1 lacks some events and limits
 NAME = "journal.jsonl"
-_LOOKS = 5  # tries to lock a journal, for whoever just looks whether it is locked
+_LOOKS = 5  # attempts to lock a journal, because `enable dialog` takes the lock for a moment to test it
 Record: TypeAlias = dict[str, Any]
 
 _OVERLOAD = re.compile(r"\w+::\w+(\.\w+)?")
 
 
 def slug(overload: str) -> str:
-    """The directory of an operator's dialogs: `aten::add.Tensor` -> `aten.add.Tensor`. Raises UserError."""
+    """Return the directory name for an operator's dialogs: `aten::add.Tensor` gives `aten.add.Tensor`.
+
+    Raises:
+        UserError: If the text is not an overload name.
+    """
     if not _OVERLOAD.fullmatch(overload):
         raise UserError(f"{overload!r} is not the name of an overload such as aten::add.Tensor or aten::mm")
     return overload.replace("::", ".")
@@ -44,15 +48,24 @@ def slug(overload: str) -> str:
 class Journal:
     """One run's journal, open for appending and locked against other processes.
 
-    dropped: what was cut off at the end of the file when it was opened, in words; '' if nothing.
+    Attributes:
+        path: The file.
+        records: All records, the header first.
+        dropped: Message on an incomplete record that was removed from the end when the file was opened; '' if none.
     """
 
     def __init__(self, path: Path, header: Record) -> None:
-        """Open or create the journal at `path`. Raises UserError if it is damaged, foreign or in use."""
+        """Open or create the journal at `path`.
+
+        Raises:
+            UserError: If the file is damaged, has an unknown format or is in use.
+        """
         self.path = path
         try:
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)  # prompts tell of traces, which are private too
-            self._file = open(path, "a+b")  # noqa: SIM115 - held open, and locked, until close()
+            path.parent.mkdir(
+                mode=0o700, parents=True, exist_ok=True
+            )  # private, because prompts contain details from traces
+            self._file = open(path, "a+b")  # noqa: SIM115 - open and locked until close()
         except OSError as error:
             raise UserError(f"{path}: cannot keep a journal here ({error.strerror}); move it away") from error
         try:
@@ -70,28 +83,36 @@ class Journal:
 
     @property
     def directory(self) -> Path:
+        """Return the run's directory."""
         return self.path.parent
 
     @property
     def header(self) -> Record:
+        """Return the header record."""
         return self.records[0]
 
     def append(self, record: Record) -> None:
-        """Write one record; it is on the disk when this returns."""
+        """Write one record; it is on disk when this returns."""
         self._file.write(_line(record))
         self._file.flush()
         os.fsync(self._file.fileno())
         self.records.append(record)
 
     def append_event(self, event: Event) -> None:
+        """Write an event, without the fields that have their default."""
         defaults = asdict(Event(event.kind))
         fields = {k: v for k, v in asdict(event).items() if v != defaults[k]}
         self.append({"event": str(event.kind), **fields})
 
     def append_request(self, request: Request, model: str, command: str = "") -> None:
-        """Note that a model is about to be asked. A summary's messages are kept: no event holds them.
+        """Record that a model is about to be called.
 
-        command: what to type to go on with the run.
+        The messages for a summary are stored, because no event contains them.
+
+        Args:
+            request: The request.
+            model: Name of the model.
+            command: Command that resumes the run.
         """
         about = {"purpose": request.purpose, "number": request.number, "model": model, "command": command}
         record: Record = {"request": request.digest(), **about}
@@ -100,7 +121,7 @@ class Journal:
         self.append(record)
 
     def fold(self, state: State) -> State:
-        """The state after every event so far. A resumption undoes the failure before it."""
+        """Return the state after all events so far; a resumption undoes the preceding failure."""
         before = state
         for record in self.records:
             if "resumed" in record:
@@ -113,6 +134,10 @@ class Journal:
         self._file.close()
 
     def _recover(self) -> tuple[list[Record], str]:
+        """Read the records, and truncate an incomplete record at the end.
+
+        Raises UserError if a line before the end is damaged.
+        """
         self._file.seek(0)
         raw = self._file.read()
         records, good, bad_line = _read(raw, self.path)
@@ -126,7 +151,7 @@ class Journal:
 
 
 def _lock(file: IO[bytes]) -> None:
-    """Raises BlockingIOError if another process holds the lock for longer than a look at it takes."""
+    """Lock the file, or raise BlockingIOError if another process keeps the lock longer than a test for it takes."""
     for _ in range(_LOOKS):
         try:
             return fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -136,9 +161,15 @@ def _lock(file: IO[bytes]) -> None:
 
 
 def read_journal(path: Path, torn: bool = False) -> list[Record]:
-    """The records of a journal, without locking or mending it. Raises UserError if it is damaged.
+    """Return a journal's records, without locking or repairing it.
 
-    torn: leave off a last record that is not fully written, as a killed run has, and one that works now; none may stay.
+    Args:
+        path: The file.
+        torn: True to skip an incomplete last record, as in a killed run or in one that is being written. The
+            result may then be empty.
+
+    Raises:
+        UserError: If the journal cannot be read or is damaged.
     """
     try:
         raw = path.read_bytes()
@@ -153,7 +184,10 @@ def read_journal(path: Path, torn: bool = False) -> list[Record]:
 
 
 def usage(records: Sequence[Record]) -> Iterator[tuple[str, int, int]]:
-    """Purpose and tokens of prompt and answer of every answered call; where nobody counted, an estimate as prompt."""
+    """Yield purpose, prompt tokens and completion tokens for each answered call.
+
+    If the provider reported no counts, the estimate is given as prompt tokens.
+    """
     state = before = State(DialogLimits(**records[0]["limits"])) if records else State()
     for record in records:
         if "resumed" in record:
@@ -162,20 +196,23 @@ def usage(records: Sequence[Record]) -> Iterator[tuple[str, int, int]]:
             event = event_of(record)
             before, state = state, step(state, event)
             if state.llm_calls > before.llm_calls:
-                counted = event.prompt_tokens, event.completion_tokens
+                reported = event.prompt_tokens, event.completion_tokens
                 purpose = "generate" if event.kind is EventKind.ANSWERED else "summarize"
-                yield purpose, *(counted if sum(counted) else (state.tokens - before.tokens, 0))
+                yield purpose, *(reported if sum(reported) else (state.tokens - before.tokens, 0))
 
 
 def event_of(record: Record) -> Event:
-    """The event that `append_event` wrote."""
+    """Return the event in a record that `append_event` wrote."""
     return validated(Event, {("kind" if name == "event" else name): value for name, value in record.items()})
 
 
 def open_run(dialogs: Path, header: Record, restart: bool = False) -> Journal:
-    """The newest run of `header["overload"]` if it is of the same header, else (or on restart) a new one.
+    """Return the newest run for `header["overload"]` if its header is the same, and otherwise a new run.
 
-    dialogs: the workspace's directory of dialogs. header: overload, task digest, limits and switches, as JSON.
+    Args:
+        dialogs: The workspace's directory with dialogs.
+        header: Overload, task digest, limits and switches, as JSON.
+        restart: True for a new run in any case.
     """
     header = {"format": FORMAT, "version": VERSION, **header}
     home = dialogs / slug(header["overload"])
@@ -190,18 +227,19 @@ def open_run(dialogs: Path, header: Record, restart: bool = False) -> Journal:
 
 
 def _completed(header: Record) -> Record:
-    """The header with what an older version left to defaults."""
+    """Return the header with defaults for the fields that an older version did not write."""
     defaults = {"limits": asdict(DialogLimits()), "switches": asdict(Switches())}
     return header | {"version": VERSION} | {name: defaults[name] | header[name] for name in defaults}
 
 
 def _line(record: Record) -> bytes:
+    """Return the line for a record: its JSON with the CRC-32 as the last field."""
     body = json.dumps(record, ensure_ascii=True, sort_keys=True)
     return f'{body[:-1]}, "crc": "{zlib.crc32(body.encode()):08x}"}}\n'.encode()
 
 
 def _read(raw: bytes, path: Path) -> tuple[list[Record], int, int]:
-    """The sound records from the start, the bytes they take, and the number of the first line that is not sound."""
+    """Return the valid records from the start, their length in bytes, and the number of the first invalid line."""
     records: list[Record] = []
     good = 0
     for line in _whole_lines(raw):
@@ -216,12 +254,14 @@ def _read(raw: bytes, path: Path) -> tuple[list[Record], int, int]:
 
 
 def _whole_lines(raw: bytes) -> Iterator[bytes]:
+    """Yield the lines that end with a newline."""
     for line in raw.splitlines(keepends=True):
         if line.endswith(b"\n"):
             yield line
 
 
 def _checked(line: bytes) -> Record | None:
+    """Return the record in a line; None if its CRC does not match."""
     body, mark, tail = line.rstrip(b"\n").rpartition(b', "crc": "')
     if not mark or tail != f'{zlib.crc32(body + b"}"):08x}"}}'.encode():
         return None

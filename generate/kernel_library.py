@@ -1,4 +1,4 @@
-"""The library: every kernel file under one or more directories, found by location."""
+"""Load the kernel library: all kernel files in one or more directories, discovered by location."""
 
 from __future__ import annotations
 
@@ -25,10 +25,13 @@ KERNELS = Path(__file__).parent / "kernels"
 
 @dataclass(frozen=True)
 class Match:
-    """The kernel that serves an overload, and how.
+    """The kernel that serves an overload, and the way it does.
 
     Attributes:
-        refined: The kernel comes from a layer above the base.
+        plan: Derivation from the kernel's overload.
+        kernel: The kernel file.
+        copy: Kernel file for `aten::copy_`, if the plan needs it to write the result.
+        refined: True if the kernel comes from a layer above the base.
         above: The directories of the layers above the base.
     """
 
@@ -40,27 +43,37 @@ class Match:
 
     @property
     def job(self) -> Job:
-        """A job without cases that judges how the overload is served. Packaged kernels are of the default dialect."""
+        """Return a job without cases that judges how the overload is served.
+
+        Packaged kernels are judged in the default dialect.
+        """
         job = Job(self.plan, self.kernel, (), self.copy)
         files = (self.kernel, *((self.copy,) if self.copy else ()), *job.reached)
         return replace(job, dialect=DEFAULT if all(map(_is_packaged, files)) else "")
 
     @property
     def kernels(self) -> tuple[str, ...]:
-        """The part of a verdict's identity that names the kernel files."""
+        """Return the part of a verdict's identity that names the kernel files."""
         return Job(self.plan, self.kernel, (), self.copy).kernels
 
 
 class Library:
-    """Kernel files in layers: an overload's kernel is that of the first layer which has one.
+    """Kernel files in layers; the first layer that has a kernel for an overload takes precedence.
 
-    The last layer is the base (by default the packaged library); those above hold what refinement accepted.
+    The last layer is the base, by default the packaged library. The layers above it contain accepted kernels.
     """
 
     def __init__(self, *layers: Path, blocks: tuple[Path, ...] = ()) -> None:
-        """blocks: directories of a platform, whose blocks its kernel files are linked with before ours.
+        """Read the layers.
 
-        Raises KernelFileError on a file that breaks the contract, UserError on a missing base or a double claim.
+        Args:
+            *layers: Directories, the base last.
+            blocks: A platform's directories with blocks, which take precedence over the packaged blocks.
+
+        Raises:
+            KernelFileError: If a file breaks the contract.
+            UserError: If the base is missing or empty, if two files in a layer list the same overload, or if
+                kernels call each other in a cycle.
         """
         if not layers[-1].is_dir():
             raise UserError(f"no kernel library at {layers[-1]}; name another with --library DIR")
@@ -72,7 +85,10 @@ class Library:
             self._stack([_claims(layer, self._blocks) for layer in layers])
 
     def _stack(self, claims: Sequence[Mapping[str, KernelFile]]) -> None:
-        """Take the first layer's kernel of each overload. Raises UserError if kernels call each other in a cycle."""
+        """Select each overload's kernel from the first layer that has one.
+
+        Raises UserError if kernels call each other in a cycle.
+        """
         self._claims = claims
         self._kernels: dict[str, tuple[KernelFile, bool]] = {}
         for i, layer in enumerate(claims):
@@ -81,18 +97,27 @@ class Library:
         self._link_all()
 
     def __iter__(self) -> Iterator[KernelFile]:
-        """Each kernel file that serves at least one overload, once."""
+        """Iterate over the kernel files that serve at least one overload, without duplicates."""
         return iter({kernel.path: self._linked[kernel] for kernel, _ in self._kernels.values()}.values())
 
     def parse(self, source: str, path: Path) -> KernelFile:
-        """A kernel file as it would be in this library. Raises KernelFileError."""
+        """Return a kernel file as it would be in this library.
+
+        Raises:
+            KernelFileError: If the source breaks the contract.
+        """
         return KernelFile.parse(source, path, self._blocks)
 
     def with_candidate(self, kernel: KernelFile, self_consistent: bool = False) -> Library:
-        """The same library with `kernel` before all layers.
+        """Return this library with `kernel` above all layers.
 
-        self_consistent: what it calls is served by this library's kernels; otherwise it may call no more than it came
-        with. Raises UserError if kernels would call each other in a cycle.
+        Args:
+            kernel: The candidate.
+            self_consistent: True to serve the candidate's calls from this library; otherwise it may call only
+                the kernels that it was linked with.
+
+        Raises:
+            UserError: If kernels would call each other in a cycle.
         """
         library = copy.copy(self)
         library._kernels = {**self._kernels, **dict.fromkeys(kernel.overloads, (kernel, True))}
@@ -101,9 +126,10 @@ class Library:
         return library
 
     def replacing(self, path: Path, kernel: KernelFile | None) -> Library:
-        """What this library would be with `kernel` as the file at `path` of its first layer, or without that file.
+        """Return this library with `kernel` as the first layer's file at `path`, or without that file if it is None.
 
-        Raises UserError for a double claim, and if kernels would call each other in a cycle.
+        Raises:
+            UserError: If two files would list the same overload, or kernels would call each other in a cycle.
         """
         library = copy.copy(self)
         first = {o: k for o, k in self._claims[0].items() if k.path != path}
@@ -114,22 +140,26 @@ class Library:
         return library
 
     def kernel(self, overload: str) -> KernelFile | None:
-        """The file that lists `overload` itself, not by derivation."""
-        found = self._kernels.get(overload)
-        return self._linked[found[0]] if found else None
+        """Return the file that lists `overload` itself, without derivation; None if there is none."""
+        entry = self._kernels.get(overload)
+        return self._linked[entry[0]] if entry else None
 
     def callers(self, overloads: Collection[str]) -> list[str]:
-        """Overloads whose kernels call one of these."""
+        """Return the overloads whose kernels call one of these."""
         called = set(overloads)
         return sorted({o for o, (kernel, _) in self._kernels.items() if called & set(kernel.calls)})
 
     def _link_all(self) -> None:
+        """Link all kernels with the kernels that they call."""
         self._linked: dict[KernelFile, KernelFile] = {}
         for kernel, _ in self._kernels.values():
             self._link(kernel, ())
 
     def _link(self, kernel: KernelFile, callers: tuple[KernelFile, ...]) -> KernelFile:
-        """The kernel with those that it calls, and so on. Raises UserError if that comes back to one of `callers`."""
+        """Return the kernel linked with its callees, recursively.
+
+        Raises UserError if the recursion reaches one of `callers`.
+        """
         if kernel in callers:
             cycle = [*callers[callers.index(kernel) :], kernel]
             names = ", which calls ".join(k.overloads[0] for k in cycle[1:])
@@ -138,19 +168,19 @@ class Library:
             if kernel is self._as_given:
                 self._linked[kernel] = kernel
             else:
-                found = {o: self._kernels[o][0] for o in kernel.calls if o in self._kernels}
-                callees = tuple((o, self._link(k, (*callers, kernel))) for o, k in found.items())
+                called = {o: self._kernels[o][0] for o in kernel.calls if o in self._kernels}
+                callees = tuple((o, self._link(k, (*callers, kernel))) for o, k in called.items())
                 self._linked[kernel] = replace(kernel, callees=callees) if callees != kernel.callees else kernel
         return self._linked[kernel]
 
     def match(self, overload: str) -> Match | None:
-        """The best way this library has to serve `overload`, or None."""
+        """Return the best way in which this library can serve `overload`, or None."""
         copier = self.kernel(COPY)
         for plan in plans(overload):
-            found = self._kernels.get(plan.base)
-            if found is None:
+            entry = self._kernels.get(plan.base)
+            if entry is None:
                 continue
-            kernel, refined = self._linked[found[0]], found[1]
+            kernel, refined = self._linked[entry[0]], entry[1]
             if plan.whole and not kernel.takes_out:
                 continue
             needs_copy = plan.written is not None and (plan.written == "out" or not kernel.takes_out)
@@ -175,18 +205,22 @@ def _packaged_text(name: str) -> str:
 
 @contextmanager
 def _uncollected() -> Iterator[None]:
-    """Without the garbage collector, which would look through the syntax trees again and again: half of the time."""
-    was = gc.isenabled()
+    """Disable garbage collection, which would traverse the syntax trees repeatedly and take half the loading time."""
+    enabled = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
-        if was:
+        if enabled:
             gc.enable()
 
 
 def kernel_files(directory: Path) -> Sequence[Path]:
-    """The kernel files of one layer: `<group>/<name>.py`. Raises UserError for a file that lies in no group."""
+    """Return the kernel files in one layer: `<group>/<name>.py`.
+
+    Raises:
+        UserError: If a file is not in a group.
+    """
     for path in sorted(directory.glob("*.py")):
         take_out = shlex.join(["mv", str(path), path.name])
         raise UserError(
@@ -197,12 +231,12 @@ def kernel_files(directory: Path) -> Sequence[Path]:
 
 
 def _claims(directory: Path, blocks: tuple[Path, ...]) -> Mapping[str, KernelFile]:
-    """Return the kernel of each overload that a layer lists. Files are read again if one of them changed."""
+    """Return each overload's kernel in a layer; the result is cached until a file changes."""
     return _read_claims(tuple((path, *_stamp(path)) for path in kernel_files(directory)), blocks, state(blocks))
 
 
 def _stamp(path: Path) -> tuple[int, ...]:
-    """Return what differs after a file was written or replaced; () if it is not there."""
+    """Return a value that changes when the file is written or replaced; () if there is no file."""
     try:
         status = path.stat()
     except OSError:
@@ -212,6 +246,7 @@ def _stamp(path: Path) -> tuple[int, ...]:
 
 @lru_cache(maxsize=16)
 def _read_claims(stamps: tuple[tuple[Any, ...], ...], blocks: tuple[Path, ...], now: State) -> dict[str, KernelFile]:
+    """Read the kernel files; `stamps` and `now` are the cache key."""
     claims: dict[str, KernelFile] = {}
     for path, *_ in stamps:
         kernel = KernelFile.read(path, blocks, now)
@@ -221,6 +256,7 @@ def _read_claims(stamps: tuple[tuple[Any, ...], ...], blocks: tuple[Path, ...], 
 
 
 def _claim(claims: dict[str, KernelFile], overload: str, kernel: KernelFile) -> None:
+    """Add a kernel for an overload, or raise UserError if another file already lists it."""
     if overload in claims:
         raise UserError(f"{kernel.path}: {overload} is already served by {claims[overload].path}; remove one of them")
     claims[overload] = kernel

@@ -1,4 +1,4 @@
-"""The state machine of one operator's refinement: states, events, the table of transitions and a pure `step`."""
+"""Define the state machine for refining one operator: states, events, the transition table and a pure `step`."""
 
 from __future__ import annotations
 
@@ -11,8 +11,11 @@ from verify.outcome import LINT
 
 
 class Stage(StrEnum):
-    """The states. The first seven work; three are exits of a dialog (OUT_OF_CALLS, OUT_OF_CONTEXT, STUCK: the model
-    repeats itself), the others of all."""
+    """The states.
+
+    The first seven do work. OUT_OF_CALLS, OUT_OF_CONTEXT and STUCK (the model repeats itself) end a dialog. The
+    others are final.
+    """
 
     PROMPT = "PROMPT"
     GENERATE = "GENERATE"
@@ -33,33 +36,33 @@ FINAL = frozenset({Stage.PASSED, Stage.OUT_OF_DIALOGS, Stage.ABORTED})
 
 
 class EventKind(StrEnum):
-    """What can happen."""
+    """The kinds of events."""
 
     PROMPTED = "PROMPTED"  # a dialog was opened with `messages`
-    ANSWERED = "ANSWERED"  # the model said `text`, after `reasoning`; `cut`, `size`: see Answer
+    ANSWERED = "ANSWERED"  # the model answered `text`, after `reasoning`; `cut`, `size`: see Answer
     CONTEXT_FULL = "CONTEXT_FULL"  # the model refused the conversation as too long
-    FAILED = "FAILED"  # model or tester could not work; `text` is the cause
-    UNUSABLE = "UNUSABLE"  # no file could be taken from the answer: `outcome` is a Flaw, `report` the details
-    REPEATED = "REPEATED"  # the answer's `source` was given before in this dialog and failed
-    LINT_CLEAN = "LINT_CLEAN"  # `source` was taken from the answer
-    LINT_REFUSED = "LINT_REFUSED"  # `report` says what is wrong with `source`
+    FAILED = "FAILED"  # the model or the tester could not work; `text` is the cause
+    UNUSABLE = "UNUSABLE"  # the answer has no usable file: `outcome` is a Flaw, `report` the details
+    REPEATED = "REPEATED"  # the answer's `source` already failed in this dialog
+    LINT_CLEAN = "LINT_CLEAN"  # `source` was extracted from the answer
+    LINT_REFUSED = "LINT_REFUSED"  # `report` lists the violations in `source`
     TEST_PASSED = "TEST_PASSED"
-    TEST_FAILED = "TEST_FAILED"  # the first failing case: `outcome`, `report`; `counts` of all by outcome
+    TEST_FAILED = "TEST_FAILED"  # `outcome` and `report` for the first failing case; `counts` by outcome for all
     ADVISED = "ADVISED"  # `text` is the next user message
-    REPORT_LONG = "REPORT_LONG"  # the report has to be summarised first
-    REPORT_CRASH = "REPORT_CRASH"  # the report is the debugger's work
+    REPORT_LONG = "REPORT_LONG"  # the report has to be summarized first
+    REPORT_CRASH = "REPORT_CRASH"  # the debugger has to write the report
     SUMMARIZED = "SUMMARIZED"  # `text` is the next user message, `report` the summary in it
     DEBUGGED = "DEBUGGED"  # `text` is the next user message, `report` the debugger's report in it
     DIALOG_ENDED = "DIALOG_ENDED"
 
 
 class Flaw(StrEnum):
-    """What can be wrong with an answer before its file is looked at."""
+    """The reasons why an answer has no new kernel file."""
 
     EMPTY = "EMPTY"
-    CUT = "CUT"  # it ended at the model's limit of tokens, without a whole file
+    CUT = "CUT"  # truncated at the model's token limit, without a complete file
     OVERSIZED = "OVERSIZED"
-    NO_FILE = "NO_FILE"  # prose only, several blocks, a block that is not closed
+    NO_FILE = "NO_FILE"  # only prose, several blocks, or a block that is not closed
     REPEATED = "REPEATED"
 
 
@@ -79,7 +82,7 @@ TABLE: dict[tuple[Stage, EventKind], Stage] = {
     (Stage.FEEDBACK, EventKind.REPORT_LONG): Stage.SUMMARIZE,
     (Stage.FEEDBACK, EventKind.REPORT_CRASH): Stage.DEBUG,
     (Stage.SUMMARIZE, EventKind.SUMMARIZED): Stage.GENERATE,
-    (Stage.SUMMARIZE, EventKind.ADVISED): Stage.GENERATE,  # too long for the summarising model: the report is cut
+    (Stage.SUMMARIZE, EventKind.ADVISED): Stage.GENERATE,  # too long for the summarizing model, so the report is cut
     (Stage.SUMMARIZE, EventKind.FAILED): Stage.ABORTED,
     (Stage.DEBUG, EventKind.DEBUGGED): Stage.GENERATE,
     (Stage.OUT_OF_CALLS, EventKind.DIALOG_ENDED): Stage.PROMPT,
@@ -90,11 +93,16 @@ TABLE: dict[tuple[Stage, EventKind], Stage] = {
 
 @dataclass(frozen=True)
 class DialogLimits:
-    """Budgets. The CLI shows and overrides these very defaults.
+    """Limits for an operator's dialogs. The CLI shows and overrides these defaults.
 
-    dialogs: of one operator. calls: LLM answers in a dialog. context: tokens a conversation may have.
-    report: characters of a report beyond which it is summarised, or cut in its middle. answer: characters of an answer
-    beyond which it is refused. repeats: answers in a dialog that repeat a file of it before the dialog ends.
+    Attributes:
+        dialogs: Dialogs per operator.
+        calls: LLM answers per dialog.
+        context: Tokens per conversation.
+        temperature: Sampling temperature.
+        report: Characters; a longer report is summarized, or cut in its middle.
+        answer: Characters; a longer answer is refused.
+        repeats: Answers per dialog that repeat one of its files before the dialog ends.
     """
 
     dialogs: int = 3
@@ -108,8 +116,13 @@ class DialogLimits:
 
 @dataclass(frozen=True)
 class Switches:
-    """States that can be left out. Without lint only the form of an answer is checked; without summarize long reports
-    are cut; without debug a crash is reported like any other failure."""
+    """The optional states.
+
+    Attributes:
+        lint: If False, only the form of an answer is checked.
+        summarize: If False, long reports are cut.
+        debug: If False, a crash is reported like any other failure.
+    """
 
     lint: bool = True
     summarize: bool = True
@@ -118,7 +131,7 @@ class Switches:
 
 @dataclass(frozen=True)
 class Event:
-    """Something that happened; `Kind` says which fields it uses."""
+    """Something that happened; `EventKind` documents the fields that each kind uses."""
 
     kind: EventKind
     text: str = ""
@@ -136,7 +149,7 @@ class Event:
 
 @dataclass(frozen=True)
 class Tried:
-    """A file of this dialog that failed, and how: see State."""
+    """A file that failed in this dialog, and its failure; the fields are as in State."""
 
     source: str
     outcome: str
@@ -146,12 +159,28 @@ class Tried:
 
 @dataclass(frozen=True)
 class State:
-    """All that the next step depends on.
+    """All data that the next step depends on.
 
-    dialog: 1-based. calls: answers in this dialog. llm_calls, tokens: of all dialogs, summaries included.
-    context: tokens in this dialog's conversation. source: the latest kernel. outcome, report, counts: of its failure
-    ('LINT' or an Outcome). cut, size: of the latest answer. flaw, refusal: why no new kernel was in it, if so. tried:
-    this dialog's files, the latest last. repeats: how many answers of this dialog were one of them again.
+    Attributes:
+        limits: Limits.
+        stage: Current stage.
+        dialog: Number of the dialog, from 1.
+        calls: Answers in this dialog.
+        llm_calls: Answers in all dialogs, including summaries.
+        tokens: Tokens in all dialogs, including summaries.
+        context: Tokens in this dialog's conversation.
+        messages: This dialog's conversation.
+        source: Latest kernel.
+        outcome: Its failure: 'LINT' or an Outcome.
+        report: Report on its failure.
+        counts: Case counts by outcome.
+        cause: Cause of an abort.
+        cut: True if the latest answer was truncated.
+        size: Characters in the latest answer.
+        flaw: Flaw that left the latest answer without a new kernel; '' if it has one.
+        refusal: Details on the flaw.
+        tried: This dialog's files, the latest last.
+        repeats: Answers in this dialog that repeat one of its files.
     """
 
     limits: DialogLimits = field(default_factory=DialogLimits)
@@ -176,11 +205,15 @@ class State:
 
 
 class IllegalTransition(Exception):
-    """An event that the state does not know; a defect of the driver or of a journal."""
+    """An event that is not allowed in the state: a bug in the driver, or a damaged journal."""
 
 
 def step(state: State, event: Event) -> State:
-    """The state after `event`. Raises IllegalTransition for a pair that is not in TABLE."""
+    """Return the state after `event`.
+
+    Raises:
+        IllegalTransition: If TABLE has no entry for the stage and the event.
+    """
     target = TABLE.get((state.stage, event.kind))
     if target is None:
         raise IllegalTransition(f"{event.kind} in state {state.stage}")
@@ -189,6 +222,7 @@ def step(state: State, event: Event) -> State:
 
 
 def _within_limits(target: Stage, state: State) -> Stage:
+    """Return the target stage, or the exit whose limit is reached."""
     limits = state.limits
     if target is Stage.FEEDBACK and state.calls >= limits.calls:
         return Stage.OUT_OF_CALLS
@@ -213,13 +247,13 @@ def _answered(state: State, event: Event) -> State:
     answer = Message("assistant", event.text)
     messages = (*state.messages, answer)
     used = event.prompt_tokens + event.completion_tokens or estimate_tokens(messages)
-    # Reasoning is counted as completion, but is no part of the conversation.
+    # Reasoning counts as completion tokens, but does not stay in the conversation.
     context = (
         event.prompt_tokens + min(event.completion_tokens, estimate_tokens([answer])) if event.prompt_tokens else used
     )
-    counted = replace(state, calls=state.calls + 1, llm_calls=state.llm_calls + 1, tokens=state.tokens + used)
+    charged = replace(state, calls=state.calls + 1, llm_calls=state.llm_calls + 1, tokens=state.tokens + used)
     size = event.size or len(event.text.strip())
-    return replace(counted, messages=messages, context=context, cut=event.cut, size=size, flaw="", refusal="")
+    return replace(charged, messages=messages, context=context, cut=event.cut, size=size, flaw="", refusal="")
 
 
 def _advised(state: State, event: Event) -> State:
@@ -229,8 +263,8 @@ def _advised(state: State, event: Event) -> State:
 
 def _summarized(state: State, event: Event) -> State:
     used = event.prompt_tokens + event.completion_tokens or estimate_tokens([Message("user", state.report)])
-    counted = replace(state, llm_calls=state.llm_calls + 1, tokens=state.tokens + used)
-    return _advised(_reported(counted, event), event)
+    charged = replace(state, llm_calls=state.llm_calls + 1, tokens=state.tokens + used)
+    return _advised(_reported(charged, event), event)
 
 
 def _debugged(state: State, event: Event) -> State:
@@ -238,7 +272,7 @@ def _debugged(state: State, event: Event) -> State:
 
 
 def _reported(state: State, event: Event) -> State:
-    """The event's report, if it has one, in place of the latest failure's."""
+    """Replace the latest failure's report with the event's report, if it has one."""
     if not event.report:
         return state
     tried = tuple(replace(t, report=event.report) if t.source == state.source else t for t in state.tried)
@@ -261,7 +295,7 @@ def _took_source(state: State, event: Event) -> State:
 
 
 def _refused(state: State, event: Event) -> State:
-    if event.source is None:  # in journals of version 1, which know no UNUSABLE
+    if event.source is None:  # journals of version 1 have no UNUSABLE event
         return replace(state, outcome=LINT, report=event.report, counts={})
     return _tried(state, Tried(event.source, LINT, event.report, {}))
 
@@ -271,6 +305,7 @@ def _test_failed(state: State, event: Event) -> State:
 
 
 def _tried(state: State, file: Tried) -> State:
+    """Make `file` the latest failure, and move it to the end of `tried`."""
     after = replace(state, source=file.source, outcome=file.outcome, report=file.report, counts=file.counts)
     return replace(after, tried=(*(t for t in state.tried if t.source != file.source), file))
 
@@ -280,7 +315,7 @@ def _failed(state: State, event: Event) -> State:
 
 
 def _dialog_ended(state: State, event: Event) -> State:
-    """A new dialog knows only the latest kernel."""
+    """Start a new dialog, which keeps only the latest kernel."""
     tried = tuple(t for t in state.tried if t.source == state.source)
     return replace(state, dialog=state.dialog + 1, calls=0, context=0, messages=(), tried=tried, repeats=0)
 

@@ -1,6 +1,6 @@
-"""The texts that a model is given. The words are in templates/; here is what fills them.
+"""Fill the prompt templates in templates/.
 
-A prompt depends on the task alone: no path, time, address or version of the machine is in it.
+A prompt depends on the task alone; it contains no path, time, address or version of the machine.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from verify.lint import Profile, load_profile
 from verify.outcome import LINT, UNREACHED, Outcome
 
 HERE = Path(__file__).parent
-OFFERED = ("elementwise", "reduction", "types", "offsets")  # modules of blocks that the prompt lists
+OFFERED = ("elementwise", "reduction", "types", "offsets")  # block modules that the prompt lists
 EXAMPLES = ("exp", "argmax", "diag")
 
-# outcome -> (what happened, what to do)
+# Outcome -> (description of the failure, advice).
 _OUTCOMES: dict[str, tuple[str, str]] = {
     LINT: (
         "The file breaks rules of the dialect. Each line names the rule, the place and what to write instead:",
@@ -57,7 +57,7 @@ _OUTCOMES: dict[str, tuple[str, str]] = {
 
 
 def opening(task: Task, state: State) -> tuple[Message, ...]:
-    """The first messages of a dialog: the rules, then the operator with the latest kernel and why it fails."""
+    """Return a dialog's first messages: the rules, then the operator with the latest kernel and its failure."""
     started = state.source is not None
     source = state.source if started else task.source
     outcome, report = "", ""
@@ -80,42 +80,48 @@ def opening(task: Task, state: State) -> tuple[Message, ...]:
 
 @cache
 def system(profile: str, examples: tuple[str, ...] = EXAMPLES) -> str:
-    """The rules of the task, the same for every operator of a dialect but for those that are examples themselves."""
+    """Return the system prompt: the rules and examples for a dialect.
+
+    It is the same for all operators, except that an example operator does not see its own example.
+    """
     return _render("system.md.j2", examples=_examples(examples), **_dialect(load_profile(profile)))
 
 
 def _without(overload: str) -> tuple[str, ...]:
-    """The examples that do not give the answer away."""
-    own = overload.removeprefix("aten::").split(".")[0].rstrip("_")
-    return tuple(name for name in EXAMPLES if name != own)
+    """Return the examples, without the one that would give the answer away."""
+    base = overload.removeprefix("aten::").split(".")[0].rstrip("_")
+    return tuple(name for name in EXAMPLES if name != base)
 
 
 def searching(**fields: Any) -> str:
-    """What a search for speed adds to the first message; generate/kernel_search/search.py fills it."""
+    """Return the text that a search for faster kernels adds to the first message.
+
+    The fields come from generate/kernel_search/search.py.
+    """
     return _render("tuning.md.j2", **fields).rstrip() + "\n"
 
 
 def feedback(state: State, report: str) -> str:
-    """The next user message: what is wrong with the latest answer. `report` is cut to the limit."""
-    what, advice = _OUTCOMES[state.outcome]
+    """Return the next user message on the latest answer's failure; `report` is cut to the limit."""
+    description, advice = _OUTCOMES[state.outcome]
     shown = cut_middle(report, state.limits.report)
     counts = "" if state.outcome in (UNREACHED, LINT) else count_text(state.counts)
-    return _render("feedback.md.j2", outcome_text=what, counts=counts, report=shown, advice=advice)
+    return _render("feedback.md.j2", outcome_text=description, counts=counts, report=shown, advice=advice)
 
 
 def flawed(state: State) -> str:
-    """The next user message after an answer without a new kernel file: why it has none."""
+    """Return the next user message after an answer without a new kernel file."""
     before = feedback(state, state.report) if state.flaw == Flaw.REPEATED else ""
     return _render("flawed.md.j2", flaw=str(state.flaw), size=state.size, refusal=state.refusal, before=before)
 
 
 def summary_request(report: str, limit: int) -> tuple[Message, ...]:
-    """What the summarising model is asked; of a report over `limit` characters it sees head and tail."""
+    """Return the messages for the summarizing model; a report over `limit` characters is cut in its middle."""
     return (Message("user", _render("summarize.md.j2", report=cut_middle(report, limit))),)
 
 
 def cut_middle(text: str, limit: int) -> str:
-    """At most about `limit` characters: the head and the tail, with a line that says what is left out."""
+    """Return the head and tail of a text, `limit` characters together, with a line on the omitted part between them."""
     text = text.strip()
     if len(text) <= limit:
         return text
@@ -124,18 +130,20 @@ def cut_middle(text: str, limit: int) -> str:
 
 
 def count_text(counts: dict[str, int]) -> str:
-    """'12 PASS, 3 WRONG'."""
+    """Return counts as text, such as '12 PASS, 3 WRONG'."""
     return ", ".join(f"{n} {outcome}" for outcome, n in sorted(counts.items()))
 
 
 def _examples(names: Iterable[str]) -> list[str]:
+    """Return the example files' sources."""
     return [(HERE / "examples" / f"{name}.py").read_text(encoding="utf-8") for name in names]
 
 
 def _dialect(profile: Profile) -> dict[str, Any]:
+    """Return the template fields for a dialect's allow-lists."""
     host, kernel = profile.host, profile.kernel
     tensor = {n for n, kinds in host.attributes.items() if kinds & {"tensor", "tensors", "value"}}
-    tensor -= profile.hints.keys()  # allowed, such as item, but seldom what is wanted
+    tensor -= profile.hints.keys()  # allowed, such as item, but rarely the right choice
     return {
         "imports": [
             f"import {module}" if alias == module else f"import {module} as {alias}"
@@ -153,7 +161,7 @@ def _dialect(profile: Profile) -> dict[str, Any]:
 
 
 def _blocks(profile: Profile) -> dict[str, list[str]]:
-    """By module a line for each block that is offered: its call, and what it does."""
+    """Return by module a line for each offered block: its call and its summary."""
     known, lines = blocks_in((*profile.blocks, BLOCKS)), {}
     for module in OFFERED:
         public = known.module(module).values()

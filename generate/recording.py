@@ -1,8 +1,8 @@
-"""Recorded dialogs: their file format, how a conversation finds its answer again, and how a journal becomes one.
+"""Read and write recorded dialogs, look up answers in them, and convert journals to recordings.
 
-A recording is JSON lines: a header with format and version, then one line a message, in order, with the number of its
-conversation. An assistant's message answers all messages of its conversation before it; `cut` and `size` are those of
-the Answer where they say anything.
+A recording is a JSON Lines file: a header with format and version, then one line per message in order, with the number
+of its conversation. An assistant's message answers all earlier messages in its conversation. `cut` and `size` have the
+meaning of the Answer fields, and are present only if set.
 """
 
 from __future__ import annotations
@@ -27,12 +27,18 @@ FORMAT = "enable-recording"
 VERSION = 1
 
 _NUMBER = re.compile(r"(?<![A-Za-z_0-9.])[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
-_SHOWN = 12  # lines of a difference
+_SHOWN = 12  # maximum number of lines in a printed difference
 
 
 @dataclass(frozen=True)
 class Exchange:
-    """One recorded answer. where: file and position, for messages."""
+    """One recorded answer.
+
+    Attributes:
+        messages: The conversation before the answer.
+        answer: The answer.
+        where: File and line, for messages.
+    """
 
     messages: tuple[Message, ...]
     answer: Answer
@@ -40,27 +46,38 @@ class Exchange:
 
 
 def masked(text: str) -> str:
-    """The text with every number as `#` and every run of blanks as one: numerics differ between CPUs."""
+    """Return the text with each number as `#` and each run of blanks as one blank.
+
+    Two prompts then match although their numerics differ between CPUs.
+    """
     return re.sub(r"[ \t]+", " ", _NUMBER.sub("#", text))
 
 
 def key(messages: Sequence[Message]) -> str:
-    """sha256 of roles and masked contents."""
+    """Return the SHA-256 over roles and masked contents."""
     return hashlib.sha256(json.dumps([[m.role, masked(m.content)] for m in messages]).encode()).hexdigest()
 
 
 def load_recordings(directory: Path, names: str = "*.jsonl") -> list[Exchange]:
-    """Every exchange of the files of these names in `directory`, in order of names. Raises UserError."""
+    """Return all exchanges in the matching files, in order of file names.
+
+    Args:
+        directory: Directory with recordings.
+        names: Glob pattern for file names.
+
+    Raises:
+        UserError: If a file is damaged.
+    """
     return [exchange for path in sorted(directory.glob(names)) for exchange in _exchanges(path)]
 
 
 def overloads_in(directory: Path) -> frozenset[str]:
-    """The operators that the recordings in `directory` are of. Raises UserError."""
+    """Return the operators with a recording in `directory`. Raises UserError if a file is damaged."""
     return frozenset(overload_of(path) for path in directory.glob("*.jsonl"))
 
 
 def overload_of(path: Path) -> str:
-    """The operator that one recording is of. Raises UserError."""
+    """Return a recording's operator. Raises UserError if the file is damaged."""
     with open(path, encoding="utf-8") as file:
         header = _parsed(file.readline(), path, 1)
     check_version(header, path, FORMAT, VERSION)
@@ -68,6 +85,7 @@ def overload_of(path: Path) -> str:
 
 
 def _exchanges(path: Path) -> Iterator[Exchange]:
+    """Yield the exchanges in a file."""
     conversations: dict[int, list[Message]] = {}
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         record = _parsed(line, path, number)
@@ -86,6 +104,7 @@ def _exchanges(path: Path) -> Iterator[Exchange]:
 
 
 def _parsed(line: str, path: Path, number: int) -> dict[str, Any]:
+    """Return a line's record, or raise UserError if it is not a JSON object."""
     try:
         record = json.loads(line)
     except ValueError as error:
@@ -96,7 +115,7 @@ def _parsed(line: str, path: Path, number: int) -> dict[str, Any]:
 
 
 def nearest_difference(messages: Sequence[Message], exchanges: Sequence[Exchange]) -> str:
-    """Which recorded conversation is nearest, and the first lines in which this one differs from it."""
+    """Return text that names the nearest recorded conversation and shows the first lines that differ."""
     if not exchanges:
         return "There are no recordings."
     wanted = _lines(messages)
@@ -114,17 +133,33 @@ def nearest_difference(messages: Sequence[Message], exchanges: Sequence[Exchange
 
 
 def _lines(messages: Sequence[Message]) -> list[str]:
+    """Return the conversation as masked lines."""
     return [line for m in messages for line in [f"<{m.role}>", *masked(m.content).splitlines()]]
 
 
 def has_answers(journal: Path) -> bool:
-    """Whether a model answered anything in this run. Raises UserError if the journal is damaged."""
+    """Return True if a model answered at least once in this run.
+
+    Raises:
+        UserError: If the journal is damaged.
+    """
     return bool(_conversations(read_journal(journal)))
 
 
 def to_recording(journal: Path, target: Path, *further: Path) -> Path:
-    """Write the dialogs of a journal (whatever provider answered them), and of further ones of the same operator, as a
-    recording. Raises UserError."""
+    """Write a journal's dialogs as a recording, for any provider that answered them.
+
+    Args:
+        journal: Journal.
+        target: File to write.
+        *further: Journals for the same operator to append.
+
+    Returns:
+        `target`.
+
+    Raises:
+        UserError: If a journal is damaged.
+    """
     records = read_journal(journal)
     header = {"format": FORMAT, "version": VERSION, "overload": records[0].get("overload", "")}
     lines = [header]
@@ -137,14 +172,14 @@ def to_recording(journal: Path, target: Path, *further: Path) -> Path:
 
 
 def _conversations(records: Sequence[Record]) -> list[list[dict[str, Any]]]:
-    """Every dialog up to its last answer, and every summary with its request; a dict a message."""
+    """Return each dialog up to its last answer, and each summary with its request; one dictionary per message."""
     dialogs: list[list[dict[str, Any]]] = []
     summaries: list[list[dict[str, Any]]] = []
-    asked: list[dict[str, Any]] = []
+    summary_messages: list[dict[str, Any]] = []
     state = before = State(DialogLimits(**records[0]["limits"]))
     for record in records:
         if "request" in record:
-            asked = record.get("messages", [])
+            summary_messages = record.get("messages", [])
         elif "resumed" in record:
             state = before
         elif "event" in record:
@@ -153,9 +188,9 @@ def _conversations(records: Sequence[Record]) -> list[list[dict[str, Any]]]:
             if event.kind is EventKind.PROMPTED:
                 dialogs.append([])
             elif event.kind is EventKind.ANSWERED:
-                told = {name: value for name in ("cut", "size") if (value := getattr(event, name))}
+                flags = {name: value for name in ("cut", "size") if (value := getattr(event, name))}
                 new = [asdict(m) for m in state.messages[len(dialogs[-1]) :]]
-                dialogs[-1] += [*new[:-1], {**new[-1], **told}]
+                dialogs[-1] += [*new[:-1], {**new[-1], **flags}]
             elif event.kind is EventKind.SUMMARIZED:
-                summaries.append([*asked, {"role": "assistant", "content": event.report}])
+                summaries.append([*summary_messages, {"role": "assistant", "content": event.report}])
     return [d for d in dialogs if d] + summaries

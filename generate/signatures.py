@@ -1,4 +1,4 @@
-"""The arguments of a recorded call as one line of text, for prompts and reports."""
+"""Format a recorded call's arguments as one line of text, for prompts and reports."""
 
 from __future__ import annotations
 
@@ -9,11 +9,15 @@ if TYPE_CHECKING:
 
 
 def describe(packed: Packed) -> str:
-    """`self: float32 [12, 64] stride [64, 1], approximate: 'none'`: shapes, strides, dtypes, scalars; no data."""
+    """Return shapes, strides, dtypes and scalars as text, without tensor contents.
+
+    Example: `self: float32 [12, 64] stride [64, 1], approximate: 'none'`.
+    """
     return ", ".join(f"{name}: {_value(value, packed.tensors)}" for name, value in packed.tree.items())
 
 
 def _value(value: Any, tensors: list[TensorRef]) -> str:
+    """Return one argument as text."""
     if isinstance(value, list):
         return f"[{', '.join(_value(v, tensors) for v in value)}]"
     if not isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""What the state machine is asked to do: one operator, with all that a prompt may say of it."""
+"""Define the state machine's task: one operator, with all data that a prompt may contain."""
 
 from __future__ import annotations
 
@@ -16,16 +16,26 @@ from verify.outcome import Verdict
 
 @dataclass(frozen=True)
 class Task:
-    """One operator to write a kernel for, or whose kernel to mend.
+    """An operator to write or repair a kernel for.
 
-    schemas: of the overload first, then of others that the file may serve. docs: from `generate.docs`. cases: the
-    recorded inputs of the first few cases, one line each (`generate.signatures`). source, failing: the current kernel
-    and its first case that neither passes nor is skipped. path: where an accepted kernel belongs. profile: the
-    dialect. command: what the user types to go on after an interruption. calls: overloads of the library that the
-    wrapper may call. draws: how it is judged if it may draw random numbers: by a `law`, or
-    exactly, since these are `fixed`. sized_by_data: whether values decide how large the result is. numbers: tensors of
-    the schemas for which calls give Python numbers. search: what a search for speed adds to the prompt
-    (generate/kernel_search/): `source` is right then, and is to be made faster.
+    Attributes:
+        overload: The operator.
+        schemas: The overload's schema, then those for other overloads that the file may serve.
+        dtypes: Dtypes to support.
+        path: Path for an accepted kernel.
+        docs: Documentation from `generate.docs`.
+        cases: Recorded inputs for the first few cases, one line each, from `generate.signatures`.
+        source: Current kernel; None if there is none.
+        failing: The current kernel's first case that neither passes nor is skipped.
+        profile: Dialect.
+        command: Command that resumes the run after an interruption.
+        calls: Library overloads that the wrapper may call.
+        draws: How the operator is judged if it draws random numbers: by a `law`, or exactly because the draws are
+            `fixed`; '' if it does not draw.
+        sized_by_data: True if values determine the result's size.
+        numbers: Tensor arguments for which calls pass Python numbers.
+        search: Text that a search for faster kernels adds to the prompt (generate/kernel_search/); `source` is then
+            correct and has to become faster.
     """
 
     overload: str
@@ -45,21 +55,26 @@ class Task:
     search: str = ""
 
     def digest(self) -> str:
-        """sha256, in hex, of all that a prompt depends on."""
+        """Return the SHA-256 in hex over all fields that a prompt depends on."""
         fields: dict[str, Any] = asdict(self)
         for name in ("path", "command"):
             del fields[name]
         for name in ("calls", "draws", "sized_by_data", "numbers", "search"):
             if not fields[name]:
-                del fields[name]  # as in journals that were begun before there were any
+                del fields[name]  # absent if unset, so that older journals, without these fields, have the same digest
         return hashlib.sha256(json.dumps(fields, sort_keys=True, default=str).encode()).hexdigest()
 
     def save(self, path: Path) -> None:
+        """Write the task as JSON."""
         write_durably(path, [json.dumps(asdict(self), indent=1).encode()])
 
     @classmethod
     def load(cls, path: Path) -> Task:
-        """What `save` wrote. Raises UserError if it is damaged."""
+        """Return the task in a file that `save` wrote.
+
+        Raises:
+            UserError: If the file is damaged.
+        """
         try:
             return validated(cls, json.loads(path.read_text(encoding="utf-8")))
         except (OSError, ValueError) as error:

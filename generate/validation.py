@@ -1,4 +1,4 @@
-"""Validation of what files and other processes say, by pydantic; imported with the first value that is validated."""
+"""Validate data from files and other processes with pydantic, which is imported on first use."""
 
 from __future__ import annotations
 
@@ -18,7 +18,11 @@ T = TypeVar("T")
 
 
 def validated(kind: Callable[..., T], value: Any) -> T:
-    """Return the dataclass that a value of JSON describes. Raises ValueError in one line for the first wrong field."""
+    """Return the dataclass instance that a JSON value describes.
+
+    Raises:
+        ValueError: If a field is wrong; one line describes the first such field.
+    """
     from pydantic import ValidationError
 
     names = [field.name for field in fields(cast(Any, kind))]
@@ -40,23 +44,37 @@ def _adapter(kind: Any) -> TypeAdapter[Any]:
 
 
 def first_error(error: ValidationError, choices: Iterable[str] = ()) -> str:
-    """Return in one line what is wrong with the first wrong field. choices: the fields that there are."""
-    found = error.errors()[0]
-    field, message = ".".join(map(str, found["loc"])), str(found["msg"]).removeprefix("Value error, ")
-    if found["type"] == "extra_forbidden":
+    """Return one line on the first wrong field.
+
+    Args:
+        error: Pydantic's error.
+        choices: Names of the known fields.
+    """
+    details = error.errors()[0]
+    field, message = ".".join(map(str, details["loc"])), str(details["msg"]).removeprefix("Value error, ")
+    if details["type"] == "extra_forbidden":
         return f"{field}: there is no such setting; there are: {', '.join(choices)}"
-    value = f" = {found['input']!r:.80}" if isinstance(found["input"], str | int | float) else ""
-    return ": ".join(filter(None, [f"{field}{value}", "is missing" if found["type"] == "missing" else message]))
+    value = f" = {details['input']!r:.80}" if isinstance(details["input"], str | int | float) else ""
+    return ": ".join(filter(None, [f"{field}{value}", "is missing" if details["type"] == "missing" else message]))
 
 
 def check_version(head: Any, path: Path, name: str, *versions: int, action: str = "") -> None:
-    """Raise UserError if the first record of a file is of another format or version, TypeError if it is no object.
+    """Check the format and version in a file's first record.
 
-    action: what to do about it.
+    Args:
+        head: The first record.
+        path: The file, for the message.
+        name: Expected format.
+        *versions: Readable versions.
+        action: Advice to append to the message.
+
+    Raises:
+        UserError: If the format or version is unknown.
+        TypeError: If the record is not an object.
     """
     if not isinstance(head, dict):
         raise TypeError("the first record is no object")
-    found = [head.get(key) for key in ("format", "version")]
-    if found not in [[name, version] for version in versions]:
+    identity = [head.get(key) for key in ("format", "version")]
+    if identity not in [[name, version] for version in versions]:
         known = f"this program reads {name} {', '.join(map(str, versions))}{action and '; '}{action}"
-        raise UserError(f"{path}: format {found[0]!r} version {found[1]!r} is unknown; {known}")
+        raise UserError(f"{path}: format {identity[0]!r} version {identity[1]!r} is unknown; {known}")

@@ -1,12 +1,13 @@
-"""Versions of the kernels that refinement accepted: which is in force, what was before it, and the way back.
+"""Store the versions of accepted kernels, the kernel in force, and roll back to earlier versions.
 
-    <root>/<group>/<name>.py                 the kernel in force; where there is none, the base library's is
-    <root>/<group>/<name>.versions/001.py    the source of version 1; absent where that is the base library's kernel
+    <root>/<group>/<name>.py                 the kernel in force; if absent, the base library's kernel is in force
+    <root>/<group>/<name>.versions/001.py    the source of version 1; absent if that is the base library's kernel
     <root>/<group>/<name>.versions/001.json  its provenance
 
-They are written in the order 001.py, 001.json, <name>.py, each by one rename. A process that is killed between two of
-these leaves the kernel in force as it was, and at most a version that never came into force. Each version says what was
-in force when it was made, so the history tells that of itself. Nothing is ever overwritten or removed.
+The files are written in the order 001.py, 001.json, <name>.py, each with one rename. If a process is killed between
+two of them, the kernel in force is unchanged, and at most one version exists that never came into force. Each version
+records the kernel that was in force before it, so the history shows such a version. Files are never overwritten or
+removed, except <name>.py.
 """
 
 from __future__ import annotations
@@ -34,27 +35,34 @@ from verify.signing import is_signed, sign
 
 FORMAT = "enable-version"
 VERSION = 1
-BASE_LIBRARY, BY_HAND = "base", "by hand"  # where a kernel comes from that is no version
-BASE = 0  # stands for the base library's kernel, or none where it has none
+BASE_LIBRARY, BY_HAND = "base", "by hand"  # origins of kernels that are not a version
+BASE = 0  # version number for the base library's kernel, or for no kernel if the base library has none
 _SUFFIX = ".versions"
 _LOCK = ".lock"
 _RECORD = re.compile(r"\d{3,}\.json")
 
 
 class VersionStanding(StrEnum):
-    """Of one version."""
+    """The standing of one version."""
 
     IN_FORCE = "in force"
     REPLACED = "replaced"
-    INTERRUPTED = "interrupted"  # never put in force, as the process was ended before that, or taken away by hand
+    INTERRUPTED = "interrupted"  # the process was killed before it came into force, or the file was removed by hand
 
 
 @dataclass(frozen=True)
 class Version:
-    """One version. sha256: of its source, None where the base library's kernel is meant. overloads: that it serves.
+    """One version of a kernel.
 
-    action: accepted, rolled back, or found (a file that somebody else had put in force). back_to: which version a
-    roll-back put in force again. provenance: what the caller of `put` said.
+    Attributes:
+        number: Number, from 1.
+        action: "accepted", "rolled back", or "found" for a file that was put in force by other means.
+        when: Time in UTC, ISO 8601.
+        sha256: SHA-256 over its source; None for the base library's kernel.
+        overloads: Overloads that it serves.
+        standing: Standing.
+        back_to: Version that a rollback put in force again; None for other actions.
+        provenance: Data from the caller of `put`.
     """
 
     number: int
@@ -68,12 +76,12 @@ class Version:
 
     @property
     def origin(self) -> int:
-        """The version that first had this source."""
+        """Return the number of the version that first had this source."""
         return self.number if self.back_to is None else self.back_to
 
 
 class Versions:
-    """The versions in one workspace's layer of kernels, `root`; safe for several threads and processes."""
+    """The versions in one workspace's kernel layer at `root`. Safe to use from several threads and processes."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -81,7 +89,7 @@ class Versions:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Keep every other process and thread from changing the layer; may be entered again inside."""
+        """Lock the layer against changes by other processes and threads; reentrant."""
         if getattr(self._held, "depth", 0):
             yield
             return
@@ -95,15 +103,20 @@ class Versions:
                 self._held.depth = 0
 
     def put(self, group: str, name: str, source: str, provenance: dict[str, Any]) -> int:
-        """Put a kernel in force and keep it as a version, whose number is returned. Raises KernelFileError."""
+        """Put a kernel in force, store it as a version, and return its number.
+
+        Raises:
+            KernelFileError: If the source breaks the contract.
+        """
         with self.locked():
             self._keep_found(group, name)
             return self._write(group, name, source, "accepted", None, provenance)
 
     def roll_back(self, group: str, name: str, to: int | None = None) -> int:
-        """Put an earlier version in force, by default the one before; returns the number that this has as a version.
+        """Put an earlier version in force, by default the previous one, and return the number of the new version.
 
-        Raises UserError for a number that there is not, a version in force already, and a damaged one.
+        Raises:
+            UserError: If the number is unknown, the version is already in force, or its source is damaged.
         """
         with self.locked():
             self._keep_found(group, name)
@@ -115,22 +128,33 @@ class Versions:
             return self._write(group, name, source, "rolled back", origin, {})
 
     def list(self, group: str, name: str) -> Sequence[Version]:
-        """Every version, oldest first. Raises UserError if a record is damaged."""
+        """Return all versions, oldest first.
+
+        A version came into force if the next record names it as its predecessor. For the last record, it did if
+        the file in force has its source, or no longer has the source from before it.
+
+        Raises:
+            UserError: If a record is damaged.
+        """
         records, now = _records(self._home(group, name)), _sha256(self._in_force(group, name))
-        came = [a["sha256"] == b["before"] for a, b in itertools.pairwise(records)]
-        came += [r["sha256"] == now or r["before"] != now for r in records[-1:]]
-        standings = [VersionStanding.REPLACED if true else VersionStanding.INTERRUPTED for true in came]
-        last = max((i for i, true in enumerate(came) if true), default=None)
+        was_in_force = [a["sha256"] == b["before"] for a, b in itertools.pairwise(records)]
+        was_in_force += [r["sha256"] == now or r["before"] != now for r in records[-1:]]
+        standings = [VersionStanding.REPLACED if true else VersionStanding.INTERRUPTED for true in was_in_force]
+        last = max((i for i, true in enumerate(was_in_force) if true), default=None)
         if last is not None and records[last]["sha256"] == now:
             standings[last] = VersionStanding.IN_FORCE
         return [_version(record, standing) for record, standing in zip(records, standings, strict=True)]
 
     def current(self, group: str, name: str) -> Version | None:
-        """The version in force; None if that is the base library's kernel, or a file that is no version."""
+        """Return the version in force; None for the base library's kernel, or for a file that is not a version."""
         return next((v for v in self.list(group, name) if v.standing is VersionStanding.IN_FORCE), None)
 
     def before(self, group: str, name: str) -> int:
-        """The number of the version to go back to from the one in force. Raises UserError if there is none."""
+        """Return the version number to roll back to from the version in force.
+
+        Raises:
+            UserError: If there is none.
+        """
         versions = [v for v in self.list(group, name) if v.standing is not VersionStanding.INTERRUPTED]
         current = self.current(group, name)
         if current is None or current.origin == BASE:
@@ -138,38 +162,44 @@ class Versions:
         return next((v.origin for v in reversed(versions) if v.number < current.origin), BASE)
 
     def source(self, group: str, name: str, number: int) -> str | None:
-        """The source of a version, None where it is the base library's kernel. Raises UserError."""
-        found = {v.number: v for v in self.list(group, name)}
+        """Return a version's source; None for the base library's kernel.
+
+        Raises:
+            UserError: If the number is unknown or the source is damaged.
+        """
+        versions = {v.number: v for v in self.list(group, name)}
         if number == BASE:
             return None
-        if number not in found:
-            have = ", ".join(map(str, [f"{BASE} (the base library's kernel)", *found]))
+        if number not in versions:
+            have = ", ".join(map(str, [f"{BASE} (the base library's kernel)", *versions]))
             raise UserError(f"{group}/{name} has no version {number}; it has {have}")
-        if found[number].sha256 is None:
+        if versions[number].sha256 is None:
             return None
         path = self._home(group, name) / f"{number:03d}.py"
         source = _read(path)
-        if _sha256(source) != found[number].sha256:
+        if _sha256(source) != versions[number].sha256:
             raise UserError(f"{path}: not the source that was accepted (its sha256 differs); choose another version")
         return source
 
     def names(self) -> Iterator[tuple[str, str]]:
-        """(group, name) of every kernel that has versions."""
+        """Yield group and name for each kernel that has versions."""
         for home in sorted(self.root.glob(f"*/*{_SUFFIX}")):
             yield home.parent.name, home.name.removesuffix(_SUFFIX)
 
     def path(self, group: str, name: str) -> Path:
-        """Where the kernel in force is."""
+        """Return the path of the kernel in force."""
         return self.root / group / f"{name}.py"
 
     def _home(self, group: str, name: str) -> Path:
+        """Return the directory with a kernel's versions."""
         return self.root / group / f"{name}{_SUFFIX}"
 
     def _in_force(self, group: str, name: str) -> str | None:
+        """Return the source of the file in force; None if there is none."""
         return _read(self.path(group, name))
 
     def _keep_found(self, group: str, name: str) -> None:
-        """Make a version of the file in force if it is none: somebody wrote it by hand."""
+        """Store the file in force as a version if it is not one yet, because it was written by hand."""
         source, records = self._in_force(group, name), _records(self._home(group, name))
         known = {r[key] for r in records[-1:] for key in ("sha256", "before")}
         if source is not None and _sha256(source) not in known:
@@ -178,6 +208,7 @@ class Versions:
     def _write(
         self, group: str, name: str, source: str | None, action: str, back_to: int | None, provenance: dict[str, Any]
     ) -> int:
+        """Write a version and put it in force; for the action "found" the file in force stays as it is."""
         home, path = self._home(group, name), self.path(group, name)
         records = _records(home)
         number = 1 + max((r["number"] for r in records), default=0)
@@ -222,19 +253,22 @@ def is_accepted(path: Path, platform: str) -> bool:
 
 
 def _is_own(record: dict[str, Any], path: Path) -> bool:
-    """Return True if this user's commands wrote the record of a version."""
+    """Return True if this user's commands wrote the version's record."""
     return is_signed(record.get("signed"), *_signed(record, path))
 
 
 def _signed(record: dict[str, Any], path: Path) -> tuple[str, ...]:
-    """Return what a signature of a version covers."""
-    told = {key: value for key, value in record.items() if key != "signed"}
-    return ("version", path.parent.name, path.stem, json.dumps(told, sort_keys=True))
+    """Return the data that a version's signature covers."""
+    unsigned = {key: value for key, value in record.items() if key != "signed"}
+    return ("version", path.parent.name, path.stem, json.dumps(unsigned, sort_keys=True))
 
 
 def origin(path: Path) -> str:
-    """Where the kernel in force at `<root>/<group>/<name>.py` comes from: which version it is, and whether a person
-    added that (`by` in its provenance); BY_HAND for a file that is none."""
+    """Return the origin of the kernel in force at `<root>/<group>/<name>.py`, as text.
+
+    This is the version, with a note if a person added it (`by` in its provenance) or if its signature is not
+    this user's; BY_HAND for a file that is not a version.
+    """
     group, name, versions = path.parent.name, path.stem, Versions(path.parents[1])
     current = versions.current(group, name)
     if current is None or current.action == "found":
@@ -242,17 +276,24 @@ def origin(path: Path) -> str:
     first = next((v for v in versions.list(group, name) if v.number == current.origin), current)
     by_hand = f", {BY_HAND}" if first.provenance.get("by") == BY_HAND else ""
     home = path.with_suffix(_SUFFIX)
-    own = all(_is_own(record, path) for record in _records(home) if record["number"] in (first.number, current.number))
-    return f"version {current.number}{by_hand}{'' if own else ', not signed by you'}"
+    signed = all(
+        _is_own(record, path) for record in _records(home) if record["number"] in (first.number, current.number)
+    )
+    return f"version {current.number}{by_hand}{'' if signed else ', not signed by you'}"
 
 
 def _records(home: Path) -> list[dict[str, Any]]:
-    """What the JSON files of a kernel's versions say, by number. Raises UserError."""
+    """Return the records for a kernel's versions, sorted by number.
+
+    Raises:
+        UserError: If a record is damaged.
+    """
     paths = [p for p in home.glob("*.json") if _RECORD.fullmatch(p.name)]
     return [_record(p) for p in sorted(paths, key=lambda p: int(p.stem))]
 
 
 def _record(path: Path) -> dict[str, Any]:
+    """Return the record in a file, or raise UserError if it is damaged."""
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
         sound = record["number"] == int(path.stem) and {"sha256", "before", "action", "when"} <= record.keys()
@@ -278,7 +319,10 @@ def _version(record: dict[str, Any], standing: VersionStanding) -> Version:
 
 
 def _read(path: Path) -> str | None:
-    """The text of a file, None if there is none. Raises UserError if it cannot be read."""
+    """Return a file's text; None if there is no file.
+
+    Raises UserError if it cannot be read.
+    """
     try:
         return path.read_bytes().decode("utf-8")
     except FileNotFoundError:
@@ -292,7 +336,7 @@ def _sha256(source: str | None) -> str | None:
 
 
 def _make(directory: Path) -> None:
-    """Make a directory, durably."""
+    """Create a directory durably."""
     with suppress(FileExistsError):
         directory.mkdir(parents=True)
         for place in (directory.parent, directory.parent.parent):

@@ -49,6 +49,6 @@ def report(
     campaigns = [read(place_of(workspace, name)) for name in chosen]
     if plot is not None:
         draw(campaigns, plot)
-    results = make_report(campaigns)
+    results = made(campaigns)
     page = workspace.command("report", *(word for name in chosen for word in ("--campaign", name)))
     typer.echo(json.dumps(results) if as_json else f"{report_lines(results)}\n  to look at it  {page}")

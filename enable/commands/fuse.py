@@ -86,7 +86,7 @@ def command(  # noqa: PLR0913 - one parameter an option
         store.close()
     states = {fusion.overload: kernel_state(kernels, standings, fusion) for fusion in fusions_found}
     if as_json:
-        fusions = [fusion_json(f, states[f.overload]) for f in fusions_found]
+        fusions = [told(f, states[f.overload]) for f in fusions_found]
         typer.echo(json.dumps({"fusions": fusions, "not_composed": reasons, "refused": sorted(refused)}))
     elif not fusions_found:
         typer.echo(f"no fusions yet; find some: {workspace.command('fuse', model or 'MODEL')}")

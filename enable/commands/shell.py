@@ -35,7 +35,7 @@ def command(context: typer.Context) -> None:
 
 
 def _program() -> str:
-    """Return the command that started this program, as an absolute path, so that the function does not depend on PATH."""
+    """Return the command that started this program, as an absolute path that does not depend on PATH."""
     started = Path(sys.argv[0])
     if started.name in ("enable", "enablekit"):
         return shlex.quote(str(started.absolute()))

@@ -88,8 +88,8 @@ def command(  # noqa: PLR0913 - each is an option of the command
         alone = (RUN,) if compile_only else ()
         sources = tuple(name for name in cases.split(",") if name)
         check_request(sources, off)
-        skipped_layers = frozenset((*off, *alone))
-        request = VerifyRequest(sources, seed, skipped_layers, case, not exhaustive, limit, sanitize=sanitize)
+        left = frozenset((*off, *alone))
+        request = VerifyRequest(sources, seed, left, case, not exhaustive, limit, sanitize=sanitize)
         if report is not None:
             corpus_files(report)  # reject bad input before any work starts
         if drawn and target is None:  # print the seed first, so that the run can be repeated even after kill -9
@@ -101,17 +101,17 @@ def command(  # noqa: PLR0913 - each is an option of the command
                 table = verifier.report(report, request)
                 typer.echo(json.dumps(table.as_json()) if as_json else table.text())
                 raise typer.Exit(0 if table.sound else 1)
-            findings = (
+            found = (
                 [verifier.verify(target, op, request)] if target is not None else verifier.verify_library(request)
             )
     if as_json:
-        typer.echo(json.dumps(vars(findings[0]) if target is not None else [vars(f) for f in findings]))
+        typer.echo(json.dumps(vars(found[0]) if target is not None else [vars(f) for f in found]))
     else:
         from enable.cover.finding import finding_lines
 
         words = [*program, *typed(context, ("seed", "case", "as_json")), "--seed", str(seed)]
-        typer.echo("\n".join(finding_lines(f, words) for f in findings))
-    if not all(f.outcome == "PASS" for f in findings):
+        typer.echo("\n".join(finding_lines(f, words) for f in found))
+    if not all(f.outcome == "PASS" for f in found):
         sys.stdout.flush()
         raise typer.Exit(1)
 

@@ -1,7 +1,7 @@
-"""The models that write kernels. One provider a file in this directory, found by its name.
+"""Define the interface to language models: messages, requests, answers and providers.
 
-A provider file defines `provider(options: Options) -> Provider`; nothing else names it anywhere. Modules without such
-a function are parts that providers share.
+Each provider is one module in this package with a function `provider(options: Options) -> Provider`, and is discovered
+by its file name. Modules without such a function contain shared parts.
 """
 
 from __future__ import annotations
@@ -20,7 +20,12 @@ from traces import UserError
 
 @dataclass(frozen=True)
 class Message:
-    """One message of a conversation. role: 'system', 'user' or 'assistant'."""
+    """One message in a conversation.
+
+    Attributes:
+        role: 'system', 'user' or 'assistant'.
+        content: Text.
+    """
 
     role: str
     content: str
@@ -28,10 +33,14 @@ class Message:
 
 @dataclass(frozen=True)
 class Request:
-    """One call of a model.
+    """One call to a model.
 
-    purpose: 'generate' or 'summarize'. number: 1 for a run's first call. directory: of that run, for providers that
-    leave files.
+    Attributes:
+        messages: The conversation.
+        temperature: Sampling temperature.
+        purpose: 'generate' or 'summarize'.
+        number: Number within the run, from 1.
+        directory: The run's directory, for providers that write files.
     """
 
     messages: tuple[Message, ...]
@@ -41,17 +50,22 @@ class Request:
     directory: Path
 
     def digest(self) -> str:
-        """sha256 of what the model is asked, in hex."""
-        asked = [[asdict(m) for m in self.messages], self.temperature, self.purpose]
-        return hashlib.sha256(json.dumps(asked).encode()).hexdigest()
+        """Return the SHA-256 in hex over messages, temperature and purpose."""
+        fields = [[asdict(m) for m in self.messages], self.temperature, self.purpose]
+        return hashlib.sha256(json.dumps(fields).encode()).hexdigest()
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a model answered. Token counts are 0 where the provider does not know them.
+    """A model's answer.
 
-    reasoning: what it thought, where the endpoint tells; kept, never sent back. cut: it stopped at a limit of tokens.
-    size: characters of the whole answer where `text` holds only its head and tail.
+    Attributes:
+        text: Text.
+        prompt_tokens: Tokens in the request; 0 if the provider does not report them.
+        completion_tokens: Tokens in the answer, including reasoning; 0 if the provider does not report them.
+        reasoning: Reasoning text, if the endpoint sends it; stored, and never sent back.
+        cut: True if the answer was truncated at a token limit.
+        size: Characters in the complete answer if `text` holds only its head and tail.
     """
 
     text: str
@@ -63,12 +77,13 @@ class Answer:
 
 
 class Price(NamedTuple):
-    """Money for a million tokens, in whatever unit the user counts."""
+    """Money per million tokens, in the user's currency unit."""
 
     prompt: float = 0.0
     completion: float = 0.0
 
     def of(self, prompt_tokens: int, completion_tokens: int) -> float:
+        """Return the price for one call."""
         return (self.prompt * prompt_tokens + self.completion * completion_tokens) / 1e6
 
 
@@ -77,11 +92,17 @@ FREE = Price()
 
 @dataclass(frozen=True)
 class Options:
-    """What the user chose for a provider; a model for another role has options of its own.
+    """The user's options for a provider; a second model, such as the summarizer, has its own options.
 
-    recordings: directory of the `replay` provider; None: the shipped one. key: the variable, of the environment or of
-    ./.env, that holds the key. timeout: seconds without a byte from the endpoint. retries: after the first try.
-    backoff: seconds before the first retry, doubled before each further one.
+    Attributes:
+        model: Model name.
+        base_url: Endpoint.
+        recordings: Directory for the `replay` and `turns` providers; None for the packaged one.
+        key: Variable that holds the API key, in the environment or in ./.env.
+        timeout: Seconds without a byte from the endpoint before the call fails.
+        retries: Retries after the first attempt.
+        backoff: Seconds before the first retry; doubled before each further one.
+        price: Price per million tokens.
     """
 
     model: str | None = None
@@ -95,25 +116,36 @@ class Options:
 
 
 class Provider(Protocol):
-    """A model. `name` says which, for reports: 'openai gpt-5', 'replay'."""
+    """A language model. `name` identifies it in reports, for example 'openai gpt-5' or 'replay'."""
 
     name: str
 
     def complete(self, request: Request) -> Answer:
-        """Raises ProviderError, ContextOverflow or Waiting."""
+        """Return the model's answer.
+
+        Raises:
+            ProviderError: If the model cannot answer.
+            ContextOverflow: If the conversation is too long.
+            Waiting: If a person or another program has to write the answer.
+        """
 
 
 class ProviderError(UserError):
-    """The model cannot answer: no key, endpoint down, unknown model, no such recording. The cause, in words."""
+    """The model cannot answer, for example without a key, a recording or a known model; the text gives the cause."""
 
 
 class ContextOverflow(Exception):
-    """The conversation is longer than the model takes."""
+    """The conversation exceeds the model's context length."""
 
 
 @dataclass
 class Waiting(Exception):
-    """The answer has to be written by somebody: prompt is the file to read, answer the one to write."""
+    """A person or another program has to write the answer.
+
+    Attributes:
+        prompt: File with the prompt.
+        answer: File for the answer.
+    """
 
     prompt: Path
     answer: Path
@@ -123,12 +155,18 @@ class Waiting(Exception):
 
 
 def provider_names() -> list[str]:
+    """Return the names for all modules that define a provider."""
     names = sorted(p.stem for p in Path(__file__).parent.glob("*.py") if p.stem != "__init__")
     return [name for name in names if hasattr(_module(name), "provider")]
 
 
 def load_provider(name: str, options: Options | None = None) -> Provider:
-    """Raises UserError that lists the choices for an unknown name, ProviderError where it cannot work."""
+    """Return the provider with this name.
+
+    Raises:
+        UserError: If the name is unknown; the message lists the choices.
+        ProviderError: If the provider cannot be used.
+    """
     if name not in provider_names():
         raise UserError(f"unknown LLM provider {name!r}; choose one of: {', '.join(provider_names())}")
     provider: Provider = _module(name).provider(options or Options())
@@ -140,5 +178,8 @@ def _module(name: str) -> ModuleType:
 
 
 def estimate_tokens(messages: Sequence[Message]) -> int:
-    """Upper estimate where a provider counts none: code has three to four characters a token."""
+    """Return an upper estimate for the token count; code has three to four characters per token.
+
+    Used if a provider reports no counts.
+    """
     return sum(len(m.content) // 3 + 8 for m in messages)

@@ -1,4 +1,4 @@
-"""What all dialogs of a campaign together may use: calls, tokens, money."""
+"""Limit the calls, tokens and money that all dialogs in a campaign may use together."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from generate.llm import FREE, Answer, Message, Price, Provider, ProviderError, 
 
 
 class BudgetSpent(ProviderError):
-    """The budget is spent: which limit, and how to raise it."""
+    """The budget is spent; the text names the limit and how to raise it."""
 
 
 class Budget:
-    """Limits of calls, tokens and money, and what is used of them; None is no limit. Safe to use from several threads.
+    """Limits on calls, tokens and money, and the amounts used; None means no limit. Safe to use from several threads.
 
-    No call begins once a limit is reached. Calls are exact; of tokens and money, which only an answer tells, the calls
-    under way when a limit is reached may use more.
+    No call begins once a limit is reached. The limit on calls is exact. Tokens and money are known only after
+    an answer, so calls that are in progress when such a limit is reached may exceed it.
     """
 
     def __init__(self, calls: int | None = None, tokens: int | None = None, money: float | None = None) -> None:
@@ -27,38 +27,51 @@ class Budget:
 
     @property
     def calls(self) -> int:
-        """Calls that were answered or are under way."""
+        """Return the number of calls that were answered or are in progress."""
         return int(self._used["calls"])
 
     @property
     def tokens(self) -> int:
+        """Return the tokens that were used."""
         return int(self._used["tokens"])
 
     @property
     def money(self) -> float:
+        """Return the money that was spent."""
         return self._used["money"]
 
     def left(self) -> dict[str, float | None]:
-        """The limits of another budget that may use what this one still has."""
+        """Return the remaining amounts, as arguments for another Budget."""
         with self._lock:
             return {n: None if limit is None else max(0, limit - self._used[n]) for n, limit in self._limits.items()}
 
     def begin(self) -> None:
-        """Take one call. Raises BudgetSpent where nothing is left."""
+        """Take one call from the budget.
+
+        Raises:
+            BudgetSpent: If a limit is reached.
+        """
         with self._lock:
             for name, limit in self._limits.items():
                 if limit is not None and self._used[name] >= limit:
-                    what = f"budget of {limit:g} {name}" if name == "money" else f"budget of {limit} {name}"
-                    raise BudgetSpent(f"{what} is spent; raise it with budget.{name} and run the same command again")
+                    spent = f"budget of {limit:g} {name}" if name == "money" else f"budget of {limit} {name}"
+                    raise BudgetSpent(f"{spent} is spent; raise it with budget.{name} and run the same command again")
             self._used["calls"] += 1
 
     def give_back(self) -> None:
-        """Return a call that was not answered."""
+        """Return a call that was not answered to the budget."""
         with self._lock:
             self._used["calls"] -= 1
 
     def charge(self, prompt_tokens: int, completion_tokens: int, price: Price = FREE, calls: int = 0) -> None:
-        """Note the tokens of an answer; calls: what was answered besides by calls that did not `begin` here."""
+        """Record the tokens for an answer.
+
+        Args:
+            prompt_tokens: Tokens in the request.
+            completion_tokens: Tokens in the answer.
+            price: Price per million tokens.
+            calls: Number of calls to record as well, if they did not go through `begin`.
+        """
         with self._lock:
             self._used["calls"] += calls
             self._used["tokens"] += prompt_tokens + completion_tokens
@@ -66,14 +79,18 @@ class Budget:
 
 
 class Budgeted:
-    """A provider that takes each call out of a budget, which others may share."""
+    """A provider that charges each call to a budget; several providers may share it."""
 
     def __init__(self, provider: Provider, budget: Budget, price: Price = FREE) -> None:
         self.name = provider.name
         self._provider, self._budget, self._price = provider, budget, price
 
     def complete(self, request: Request) -> Answer:
-        """Raises BudgetSpent, and what the provider raises; a call without an answer is free."""
+        """Return the provider's answer; a call without an answer is not charged.
+
+        Raises:
+            BudgetSpent: If a limit is reached. The provider's exceptions pass through.
+        """
         self._budget.begin()
         answer = None
         try:
@@ -87,9 +104,16 @@ class Budgeted:
 
 
 def charge_runs(budget: Budget, dialogs: Path, price: Price = FREE, summarizer: Price | None = None) -> None:
-    """Charge what the runs under `dialogs` have used, so that a budget holds over resumptions.
+    """Charge the calls in all journals under `dialogs`, so that the budget also counts earlier runs.
 
-    price: of the generator; summarizer: None is the same. Raises UserError if a journal is damaged.
+    Args:
+        budget: Budget to charge.
+        dialogs: Directory with the journals.
+        price: Price for the generator's calls.
+        summarizer: Price for the summarizer's calls; None for the same price.
+
+    Raises:
+        UserError: If a journal is damaged.
     """
     prices = {"generate": price, "summarize": price if summarizer is None else summarizer}
     for path in sorted(dialogs.glob(f"*/run-*/{NAME}")):
@@ -98,7 +122,7 @@ def charge_runs(budget: Budget, dialogs: Path, price: Price = FREE, summarizer: 
 
 
 def counted(messages: tuple[Message, ...], answer: Answer) -> tuple[int, int]:
-    """Tokens of prompt and answer, estimated where the provider counts none."""
+    """Return the tokens in prompt and answer, estimated if the provider reports none."""
     if answer.prompt_tokens + answer.completion_tokens:
         return answer.prompt_tokens, answer.completion_tokens
     return estimate_tokens(messages), estimate_tokens([Message("assistant", answer.text + answer.reasoning)])

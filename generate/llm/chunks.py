@@ -1,4 +1,4 @@
-"""The JSON of a chat completion, whole or in chunks, as an Answer."""
+"""Convert a chat completion's JSON, complete or in chunks, to an Answer."""
 
 from __future__ import annotations
 
@@ -8,20 +8,24 @@ from typing import Any
 
 from generate.llm import Answer
 
-MAX_CHARACTERS = 4_000_000  # of an answer with its reasoning; what comes after is not read
+MAX_CHARACTERS = 4_000_000  # limit for an answer including its reasoning; the rest is not read
 _REASONING = ("reasoning_content", "reasoning")  # vLLM, llama.cpp, DeepSeek; Ollama, OpenRouter
 
 
 class Malformed(Exception):
-    """No chat completion; what is wrong with it, in words."""
+    """The JSON is not a chat completion; the text says why."""
 
 
 class Interrupted(Exception):
-    """The stream ended before the answer did."""
+    """The stream ended before the answer was complete."""
 
 
 class RefusedAnswer(Exception):
-    """The endpoint tells an error in place of an answer, or in the middle of it. body: the JSON of the error."""
+    """The endpoint sent an error instead of an answer, or in the middle of one.
+
+    Attributes:
+        body: JSON of the error.
+    """
 
     def __init__(self, body: Any) -> None:
         super().__init__(str(body))
@@ -30,6 +34,8 @@ class RefusedAnswer(Exception):
 
 @dataclass
 class _Parts:
+    """The parts received so far."""
+
     text: list[str] = field(default_factory=list)
     reasoning: list[str] = field(default_factory=list)
     prompt_tokens: int = 0
@@ -39,6 +45,7 @@ class _Parts:
     choices: bool = False
 
     def add(self, record: Any) -> None:
+        """Add one record: a chunk, or a complete completion."""
         if not isinstance(record, dict):
             raise Malformed("it is no object")
         if record.get("error"):
@@ -52,6 +59,7 @@ class _Parts:
                 self._add_choice(choice)
 
     def _add_choice(self, choice: dict[str, Any]) -> None:
+        """Add a choice's text and reasoning."""
         part = choice.get("delta") or choice.get("message") or {}
         if not isinstance(part, dict) or not choice.keys() & {"delta", "message"}:
             raise Malformed("a choice has no message")
@@ -60,6 +68,7 @@ class _Parts:
         self.finish = str(choice.get("finish_reason") or self.finish)
 
     def _append(self, parts: list[str], text: Any) -> None:
+        """Append a text to `parts`, and count its characters."""
         if text is None:
             return
         if not isinstance(text, str):
@@ -68,14 +77,24 @@ class _Parts:
         self.length += len(text)
 
     def answer(self, cut: bool) -> Answer:
+        """Return the parts as an Answer."""
         text, reasoning = "".join(self.text), "".join(self.reasoning)
         return Answer(text, self.prompt_tokens, self.completion_tokens, reasoning, cut)
 
 
 def collect(records: Iterable[Any], streamed: bool) -> Answer:
-    """The answer that `records` make up: the chunks of a stream, or the one completion.
+    """Return the answer in `records`: the chunks in a stream, or one completion.
 
-    Raises Malformed, Interrupted, Refused, and what reading raises. An answer over MAX_CHARACTERS is left off there.
+    An answer that exceeds MAX_CHARACTERS is truncated. Exceptions from reading pass through.
+
+    Args:
+        records: Decoded JSON objects.
+        streamed: True for a stream, which has to end with a finish reason.
+
+    Raises:
+        Malformed: If a record is not a chat completion.
+        Interrupted: If the stream ends early.
+        RefusedAnswer: If a record contains an error.
     """
     parts = _Parts()
     for record in records:
@@ -90,6 +109,7 @@ def collect(records: Iterable[Any], streamed: bool) -> Answer:
 
 
 def _objects(values: Any) -> list[dict[str, Any]]:
+    """Return the list `choices`, or raise Malformed if it is not a list with objects."""
     if values is None:
         return []
     if not isinstance(values, list) or not all(isinstance(v, dict) for v in values):
@@ -98,9 +118,10 @@ def _objects(values: Any) -> list[dict[str, Any]]:
 
 
 def _count(usage: Any, what: str) -> int:
-    found = usage.get(f"{what}_tokens") if isinstance(usage, dict) else None
-    if found is None:
+    """Return the token count for "prompt" or "completion"; 0 if it is missing."""
+    count = usage.get(f"{what}_tokens") if isinstance(usage, dict) else None
+    if count is None:
         return 0
-    if not isinstance(found, int) or found < 0:
-        raise Malformed(f"its usage counts {found!r} {what} tokens")
-    return found
+    if not isinstance(count, int) or count < 0:
+        raise Malformed(f"its usage counts {count!r} {what} tokens")
+    return count

@@ -1,4 +1,4 @@
-"""A person, or another program, as the model: the prompt is left in a file and the answer is taken from a file."""
+"""Let a person or another program be the model: prompts and answers are exchanged as files."""
 
 from __future__ import annotations
 
@@ -9,12 +9,17 @@ from traces.format import write_durably
 
 
 class ManualProvider:
-    """Writes NNN-prompt.md into the run's directory; takes NNN-answer.md once it is there and not empty."""
+    """Writes NNN-prompt.md into the run's directory, and reads NNN-answer.md as soon as it exists and is not empty."""
 
     name = "manual"
 
     def complete(self, request: Request) -> Answer:
-        """Raises Waiting until the answer exists, ProviderError if it was written for another prompt."""
+        """Return the answer in the run's answer file.
+
+        Raises:
+            Waiting: If there is no answer yet.
+            ProviderError: If the answer was written for another prompt, or is not UTF-8.
+        """
         prompt = prompt_path(request.directory, request.number)
         answer = answer_path(request.directory, request.number)
         text = conversation(request)
@@ -31,16 +36,17 @@ class ManualProvider:
 
 
 def prompt_path(directory: Path, number: int) -> Path:
-    """Where a run's call leaves its prompt."""
+    """Return the path for a call's prompt."""
     return directory / f"{number:03d}-prompt.md"
 
 
 def answer_path(directory: Path, number: int) -> Path:
-    """Where its answer is taken from."""
+    """Return the path for a call's answer."""
     return directory / f"{number:03d}-answer.md"
 
 
 def _text(answer: Path) -> str:
+    """Return an answer file's text, or raise ProviderError."""
     try:
         return answer.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -48,9 +54,10 @@ def _text(answer: Path) -> str:
 
 
 def conversation(request: Request) -> str:
-    """All messages so far, each under a heading with its role."""
+    """Return all messages as text, each with its role as a heading."""
     return "\n\n".join(f"<!-- {m.role} -->\n\n{m.content.rstrip()}" for m in request.messages) + "\n"
 
 
 def provider(options: Options) -> ManualProvider:
+    """Return the provider; it has no options."""
     return ManualProvider()

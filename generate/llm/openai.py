@@ -1,4 +1,7 @@
-"""Any OpenAI-compatible endpoint: a model's name, OPENAI_BASE_URL and OPENAI_API_KEY of the environment or ./.env."""
+"""Call any OpenAI-compatible endpoint.
+
+OPENAI_BASE_URL and OPENAI_API_KEY are read from the environment or from ./.env.
+"""
 
 from __future__ import annotations
 
@@ -18,13 +21,13 @@ if TYPE_CHECKING:
     from openai import OpenAI, Stream
 
 OPENAI = "https://api.openai.com/v1"
-_FORMS: tuple[dict[str, Any], ...] = (  # of a request; endpoints that refuse one get the next
+_FORMS: tuple[dict[str, Any], ...] = (  # request options; if an endpoint rejects one form, the next is used
     {"stream": True, "stream_options": {"include_usage": True}},
     {"stream": True},
     {},
 )
-_EMPTY = "(empty)"  # stands for an answer without text: some endpoints refuse messages without content
-_PASSING = frozenset({408, 409, 425, 429})  # and 5xx
+_EMPTY = "(empty)"  # replaces empty content, because some endpoints reject messages without content
+_PASSING = frozenset({408, 409, 425, 429})  # HTTP statuses that are retried, in addition to 5xx
 _HINTS = {
     401: "the key was refused; set {key} to a valid one",
     403: "the key may not use this model; choose another with --model",
@@ -43,7 +46,14 @@ _OVERFLOW = re.compile(
 
 
 class _Failure(NamedTuple):
-    """What an endpoint says went wrong. status: of HTTP, None inside a stream that began well."""
+    """An endpoint's error.
+
+    Attributes:
+        status: HTTP status; None for an error inside a stream that began successfully.
+        body: Decoded JSON body.
+        message: Message.
+        headers: HTTP headers.
+    """
 
     status: int | None
     body: Any
@@ -52,18 +62,20 @@ class _Failure(NamedTuple):
 
     @property
     def codes(self) -> list[str]:
-        """The error's own names for itself."""
+        """Return the error's codes and types."""
         body = self.body if isinstance(self.body, dict) else {}
         return [str(body[name]) for name in ("code", "type") if body.get(name) is not None]
 
     @property
     def is_overflow(self) -> bool:
+        """Return True if the conversation is too long."""
         if self.status not in (None, 400, 413, 422, 500):
             return False
         return any(code in _OVERFLOW_CODES for code in self.codes) or _OVERFLOW.search(self.message) is not None
 
     @property
     def is_passing(self) -> bool:
+        """Return True if a retry may succeed."""
         if "insufficient_quota" in self.codes:
             return False
         status = self.status
@@ -74,12 +86,13 @@ class _Failure(NamedTuple):
 
     @property
     def is_about_streaming(self) -> bool:
+        """Return True if the endpoint rejects the streaming options."""
         words = f"{self.message} {self.body}".lower()
         return self.status in (400, 404, 405, 415, 422, 501) and re.search(r"\bstream", words) is not None
 
 
 class OpenAIProvider:
-    """Chat completions, streamed where the endpoint can. The key stays in the client: no message of ours holds it."""
+    """Chat completions, streamed if the endpoint supports it. No message contains the key."""
 
     def __init__(self, options: Options, url: SplitResult, key: str) -> None:
         from openai import OpenAI  # deferred: half a second
@@ -93,7 +106,12 @@ class OpenAIProvider:
         self._client: OpenAI = OpenAI(api_key=key, base_url=url.geturl(), timeout=options.timeout, max_retries=0)
 
     def complete(self, request: Request) -> Answer:
-        """Raises ProviderError with the cause in one line, ContextOverflow if the endpoint says so."""
+        """Return the model's answer; retry failures that may pass, and fall back to simpler request forms.
+
+        Raises:
+            ProviderError: If the model cannot answer; the text is one line.
+            ContextOverflow: If the endpoint reports that the conversation is too long.
+        """
         while True:
             form = self._form
             try:
@@ -102,8 +120,8 @@ class OpenAIProvider:
                 self._form = max(self._form, form + 1)
 
     def _attempt(self, request: Request, form: int) -> Answer:
-        """One request. Raises Passing where another may succeed."""
-        import httpx2  # what the client is made of; reading a body raises its errors
+        """Send one request. Raises Passing if a retry may succeed."""
+        import httpx2  # the client uses it, and its errors are raised while a body is read
         import openai
 
         body = {
@@ -133,51 +151,55 @@ class OpenAIProvider:
             raise ProviderError(f"{self._where}: malformed answer ({self._clean(str(error))})") from None
 
     def _told(self, failure: _Failure, form: int) -> Exception:
-        """What to raise for what the endpoint said."""
+        """Return the exception for a failure."""
         if failure.is_overflow:
             return ContextOverflow()
         if failure.is_about_streaming and form + 1 < len(_FORMS):
             return _StreamingRefused()
         hint = _HINTS.get(failure.status or 0, "the request failed")
         hint = hint.format(key=self._options.key, model=self._options.model)
-        said = "" if failure.status == 401 else f" ({self._clean(failure.message)})"
+        details = "" if failure.status == 401 else f" ({self._clean(failure.message)})"
         status = f"HTTP {failure.status}" if failure.status else "in the middle of an answer"
-        text = f"{self._where}: {status}: {hint}{said}"
+        text = f"{self._where}: {status}: {hint}{details}"
         return Passing(text, retry_after(failure.headers)) if failure.is_passing else ProviderError(text)
 
     def _lost(self, cause: BaseException) -> str:
+        """Return the message for a connection error."""
         import httpx2
 
-        said = self._clean(str(cause))
+        details = self._clean(str(cause))
         if isinstance(cause, httpx2.ConnectError):
-            return f"{self._where}: cannot connect ({said}); check OPENAI_BASE_URL"
-        return f"{self._where}: the connection was lost ({said or 'the stream ended early'}); try again later"
+            return f"{self._where}: cannot connect ({details}); check OPENAI_BASE_URL"
+        return f"{self._where}: the connection was lost ({details or 'the stream ended early'}); try again later"
 
     def _clean(self, text: str) -> str:
-        """One short line without the key or a part of it."""
+        """Return a text as one line with at most 300 characters, without the key or parts of it."""
         return " ".join(self._secrets.sub("***", text).split())[:300]
 
 
 class _StreamingRefused(Exception):
-    """The endpoint does not take this form of a request."""
+    """The endpoint rejects this request form."""
 
 
 def _message(body: Any) -> str:
-    """What the JSON of an error says; '' if it is of no known form."""
+    """Return the message in an error's JSON; '' if its form is unknown."""
     if isinstance(body, dict):
         return str(body.get("message") or body.get("detail") or "")
     return body if isinstance(body, str) else ""
 
 
 def _read(stream: Stream[object]) -> Answer:
-    """The answer, of a stream or of an endpoint that does not stream."""
+    """Return the answer in a response, streamed or not."""
     if stream.response.headers.get("content-type", "").startswith("text/event-stream"):
         return collect(stream, streamed=True)
     return collect(_whole(stream), streamed=False)
 
 
 def _whole(stream: Stream[object]) -> Iterator[Any]:
-    """The JSON of a body that is no stream. Raises Malformed, and what reading raises."""
+    """Yield the JSON in a response that is not streamed.
+
+    Raises Malformed if the body is too long or is not JSON. Exceptions from reading pass through.
+    """
     body = bytearray()
     for part in stream.response.iter_bytes():
         body += part
@@ -190,7 +212,7 @@ def _whole(stream: Stream[object]) -> Iterator[Any]:
 
 
 def _secrets(key: str, url: SplitResult) -> Iterator[str]:
-    """Patterns of what no message may hold: the key, what begins like it, and the password and query of the URL."""
+    """Yield patterns for secrets: the key, words with its first 8 characters, and the URL's password and query."""
     yield re.escape(key)
     if len(key) > 12:
         yield re.escape(key[:8]) + r"\S*"
@@ -198,37 +220,44 @@ def _secrets(key: str, url: SplitResult) -> Iterator[str]:
 
 
 def _settings() -> dict[str, str]:
-    """The environment over ./.env. Raises ProviderError for a file that cannot be read."""
+    """Return the environment merged over ./.env.
+
+    Raises ProviderError if the file cannot be read.
+    """
     from dotenv import dotenv_values
 
     try:
-        found = dotenv_values(".env", interpolate=False)
+        file_values = dotenv_values(".env", interpolate=False)
     except (OSError, UnicodeDecodeError) as error:
-        what = getattr(error, "strerror", None) or "not a text in UTF-8"
-        raise ProviderError(f".env: cannot be read ({what}); write lines NAME=VALUE or remove it") from None
-    return {name: value for name, value in found.items() if value} | {k: v for k, v in os.environ.items() if v}
+        reason = getattr(error, "strerror", None) or "not a text in UTF-8"
+        raise ProviderError(f".env: cannot be read ({reason}); write lines NAME=VALUE or remove it") from None
+    return {name: value for name, value in file_values.items() if value} | {k: v for k, v in os.environ.items() if v}
 
 
 def _checked_url(text: str) -> SplitResult:
-    """Raises ProviderError unless this is a URL to send requests to. Its password, if any, is not told."""
+    """Return the parsed URL, or raise ProviderError if it is not usable; the message omits its password."""
     shown = re.sub(r"//[^/@]*@", "//***@", text.partition("?")[0])
     try:
         url = urlsplit(text)
         if url.scheme in ("http", "https") and url.hostname and url.port != 0 and not re.search(r"\s", text):
             return url
-    except ValueError:  # a port that is no number, a broken IPv6 address
+    except ValueError:  # an invalid port or IPv6 address
         pass
     example = "http://127.0.0.1:8000/v1"
     raise ProviderError(f"{shown!r} is no URL of an LLM endpoint; give one such as {example} with --base-url")
 
 
 def provider(options: Options) -> OpenAIProvider:
-    """Raises ProviderError without a key, a model or a URL."""
+    """Return a provider for the endpoint in the options.
+
+    Raises:
+        ProviderError: If the key or the model is missing, or the URL is invalid.
+    """
     settings = _settings()
     key = settings.get(options.key, "").strip()
     if not key:
-        where = f"set {options.key} in the environment or in ./.env"
-        raise ProviderError(f"no LLM key: {where}, or use --llm replay or --llm manual")
+        advice = f"set {options.key} in the environment or in ./.env"
+        raise ProviderError(f"no LLM key: {advice}, or use --llm replay or --llm manual")
     if not re.fullmatch(r"[\x21-\x7e]+", key):
         raise ProviderError(f"{options.key} holds characters that no key has; set it to the key alone")
     if not options.model:

@@ -1,4 +1,4 @@
-"""Recorded dialogs as the model: the offline default of the demo and of the tests."""
+"""Replay recorded dialogs as the model: the offline default for the demo and the tests."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ SHIPPED = Path(__file__).parents[1] / "recordings"
 
 
 class ReplayProvider:
-    """Answers as recorded. Two conversations are the same if they differ in numbers only.
+    """Returns recorded answers. Two conversations are equal if they differ only in numbers.
 
-    overloads: of which there is a recording at all.
+    Attributes:
+        overloads: Operators with a recording.
     """
 
     name = "replay"
@@ -25,19 +26,28 @@ class ReplayProvider:
         self._answers = {key(e.messages): e.answer for e in reversed(self._exchanges)}  # the first recorded wins
 
     def complete(self, request: Request) -> Answer:
-        """Raises ProviderError that shows the nearest recording and what differs."""
+        """Return the recorded answer.
+
+        Raises:
+            ProviderError: If there is none; the text shows the nearest recording and the differences.
+        """
         answer = self._answers.get(key(request.messages))
         if answer is not None:
             return answer
         difference = nearest_difference(request.messages, self._exchanges)
-        where = f"no recorded answer in {self._directory} to call {request.number}"
-        raise ProviderError(f"{where}; record it with --llm openai or --llm manual. {difference}")
+        problem = f"no recorded answer in {self._directory} to call {request.number}"
+        raise ProviderError(f"{problem}; record it with --llm openai or --llm manual. {difference}")
 
 
 def provider(options: Options) -> ReplayProvider:
-    """Raises ProviderError if there is no recording at all, UserError if one is damaged."""
+    """Return the provider for the recordings.
+
+    Raises:
+        ProviderError: If the directory has no recordings.
+        UserError: If a recording is damaged.
+    """
     directory = options.recordings or SHIPPED
-    found = ReplayProvider(directory)
-    if not found._exchanges:
+    replay = ReplayProvider(directory)
+    if not replay._exchanges:
         raise ProviderError(f"no recordings in {directory}; use --llm openai or --llm manual")
-    return found
+    return replay

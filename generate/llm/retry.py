@@ -1,4 +1,4 @@
-"""Trying again what may succeed later: exponential backoff with jitter, or the wait that the endpoint asks for."""
+"""Retry failures that may pass: exponential backoff with jitter, or the wait that the endpoint requests."""
 
 from __future__ import annotations
 
@@ -17,14 +17,18 @@ from tenacity import (
 
 from generate.llm import ProviderError
 
-MAX_WAIT_S = 120.0  # before one retry; an endpoint that asks for more is given up
-MAX_BACKOFF_S = 30.0  # of our own choice
+MAX_WAIT_S = 120.0  # seconds before one retry; if an endpoint requests more, the call fails
+MAX_BACKOFF_S = 30.0  # maximum wait in seconds if the endpoint requests none
 
 _T = TypeVar("_T")
 
 
 class Passing(Exception):
-    """A failure that may pass. after: seconds that the endpoint asks to wait, if it does."""
+    """A failure that may pass.
+
+    Attributes:
+        after: Seconds that the endpoint asks to wait; None if it does not say.
+    """
 
     def __init__(self, message: str, after: float | None = None) -> None:
         super().__init__(message)
@@ -32,12 +36,21 @@ class Passing(Exception):
 
 
 def retrying(attempt: Callable[[], _T], retries: int, backoff: float) -> _T:
-    """What `attempt` returns, tried again after each Passing. Raises ProviderError with the last cause."""
-    half = {"multiplier": backoff / 2, "max": MAX_BACKOFF_S / 2}  # for certain; the other half by chance
+    """Return the result of `attempt`, retried after each Passing.
+
+    Args:
+        attempt: Function to call.
+        retries: Retries after the first attempt.
+        backoff: Seconds before the first retry; doubled before each further one.
+
+    Raises:
+        ProviderError: With the last cause, if all attempts fail or the endpoint requests too long a wait.
+    """
+    half = {"multiplier": backoff / 2, "max": MAX_BACKOFF_S / 2}  # one half is fixed and the other half random
     ours = wait_exponential(**half) + wait_random_exponential(**half)
 
     def wait(state: RetryCallState) -> float:
-        """Seconds that the endpoint asks for, else ours, so that clients come apart."""
+        """Return the seconds that the endpoint requests, or else the backoff with jitter, which spreads clients."""
         asked = _failure(state).after
         return ours(state) if asked is None else asked
 
@@ -55,13 +68,17 @@ def retrying(attempt: Callable[[], _T], retries: int, backoff: float) -> _T:
 
 
 def _failure(state: RetryCallState) -> Passing:
+    """Return the exception from the last attempt."""
     failure = state.outcome.exception() if state.outcome else None
     assert isinstance(failure, Passing)
     return failure
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds that an answer's headers ask to wait (RFC 9110 section 10.2.3, and the usual one in milliseconds)."""
+    """Return the seconds that the headers ask to wait, or None.
+
+    Sources: RFC 9110 section 10.2.3, and the common header `retry-after-ms` in milliseconds.
+    """
     for name, unit in (("retry-after-ms", 1e-3), ("retry-after", 1.0)):
         try:
             seconds = float(headers[name]) * unit

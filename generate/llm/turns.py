@@ -1,7 +1,8 @@
-"""Recorded answers in their order, whatever is asked: of a search for speed, whose prompts tell what was measured.
+"""Replay recorded answers in order, regardless of the prompt.
 
-Its candidates are whole kernel files, each of which is judged and timed, so that an answer to a prompt with other times
-is as good. The recordings are those of the `replay` provider.
+This serves the search for faster kernels, whose prompts contain measured times. Each candidate is a complete kernel
+file that is judged and timed, so an answer to a prompt with other times is equally valid. The recordings have the
+`replay` provider's format.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ SHIPPED = Path(__file__).parents[1] / "recordings" / "tuning"
 
 
 class TurnsProvider:
-    """The answer to a run's Nth call is the Nth that was recorded about the operator."""
+    """Answers a run's Nth call with the Nth recorded answer for the operator."""
 
     name = "turns"
 
@@ -24,23 +25,32 @@ class TurnsProvider:
         self._directory = directory
         self._answers: dict[str, list[Answer]] = {}
         for path in sorted(directory.glob("*.jsonl")):
-            of = self._answers.setdefault(slug(overload_of(path)), [])
-            of += [exchange.answer for exchange in load_recordings(directory, path.name)]
+            operator_answers = self._answers.setdefault(slug(overload_of(path)), [])
+            operator_answers += [exchange.answer for exchange in load_recordings(directory, path.name)]
 
     def complete(self, request: Request) -> Answer:
-        """Raises ProviderError where there are no more."""
+        """Return the next recorded answer.
+
+        Raises:
+            ProviderError: If there are no more.
+        """
         operator = request.directory.parent.name
         answers = self._answers.get(operator, [])
         if request.number > len(answers):
-            what = f"call {request.number} of {operator}: {len(answers)} answers are recorded in {self._directory}"
-            raise ProviderError(f"{what}; name that many with --calls, or ask --llm openai or --llm manual")
+            problem = f"call {request.number} of {operator}: {len(answers)} answers are recorded in {self._directory}"
+            raise ProviderError(f"{problem}; name that many with --calls, or ask --llm openai or --llm manual")
         return answers[request.number - 1]
 
 
 def provider(options: Options) -> TurnsProvider:
-    """Raises ProviderError if there is no recording, UserError if one is damaged."""
+    """Return the provider for the recordings.
+
+    Raises:
+        ProviderError: If the directory has no recordings.
+        UserError: If a recording is damaged.
+    """
     directory = options.recordings or SHIPPED
-    found = TurnsProvider(directory)
-    if not found._answers:
+    turns = TurnsProvider(directory)
+    if not turns._answers:
         raise ProviderError(f"no recordings in {directory}; use --llm openai or --llm manual")
-    return found
+    return turns
