@@ -1,1 +1,1 @@
-"""A search for speed: candidates as a tree, what they were measured at, and what was learned of it."""
+"""Search for faster kernels: the tree of candidates, their measured times, and the lessons learned."""

@@ -1,4 +1,7 @@
-"""Why a kernel is slow, in words: its times against the limit, what it moves, and what its launches take of the GPU."""
+"""Explain in words why a kernel is slow: time against the limit, memory traffic, and GPU resources per launch.
+
+The text goes into prompts and into the output of `enable tune --explain`.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +10,21 @@ from collections.abc import Iterator, Sequence
 from generate.kernel_search.measurement import ShapeTimes, TimedDevice, TimedLaunch, TimedShape
 from generate.kernel_search.occupancy import occupancy
 
-NEAR = 0.8  # of the limit: little is left to gain
-LOW = 0.5  # of a multiprocessor's warps: loads may have to wait for each other
-SPLIT = 128  # elements for each multiprocessor, below which nothing is gained by more programs
-MOST = 12  # shapes that are told, the farthest from the limit first
+NEAR = 0.8  # ratio of limit to time above which little is left to gain
+LOW = 0.5  # share of a multiprocessor's warps below which too few warps may be there to hide load latency
+SPLIT = 128  # elements per multiprocessor; with fewer, more programs gain nothing
+MOST = 12  # maximum number of shapes in the text, the farthest from the limit first
 
 
 def told(device: TimedDevice, shapes: Sequence[TimedShape], times: Sequence[ShapeTimes], profile: str = "") -> str:
-    """A paragraph for each shape. profile: what ncu says, or why it says nothing."""
+    """Return a paragraph for each shape.
+
+    Args:
+        device: GPU.
+        shapes: Shapes.
+        times: The kernel's times on these shapes, in the same order.
+        profile: Output from ncu, or the reason why there is none.
+    """
     ranked = sorted(zip(shapes, times, strict=True), key=lambda pair: device.limit(pair[0]) / pair[1].median)
     lines = [line for shape, each in ranked[:MOST] for line in [*_of(device, shape, each), ""]]
     more = [f"And {len(ranked) - MOST} shapes that are nearer to the limit."] if len(ranked) > MOST else []
@@ -22,7 +32,13 @@ def told(device: TimedDevice, shapes: Sequence[TimedShape], times: Sequence[Shap
 
 
 def compiled(target: str, shapes: Sequence[TimedShape], launches: Sequence[Sequence[TimedLaunch]]) -> str:
-    """The same where nothing can be timed: what each shape moves, and what its launches, compiled, take of a target."""
+    """Return the text for a platform without timing: memory traffic per shape, and resources per launch on a target.
+
+    Args:
+        target: Target, such as sm_90.
+        shapes: Shapes.
+        launches: Compiled launches for each shape.
+    """
     lines = []
     for shape, found in zip(shapes, launches, strict=True):
         lines += [shape.name, f"  It moves {_moved(shape)}."]
@@ -31,6 +47,7 @@ def compiled(target: str, shapes: Sequence[TimedShape], launches: Sequence[Seque
 
 
 def _of(device: TimedDevice, shape: TimedShape, times: ShapeTimes) -> Iterator[str]:
+    """Yield the lines for a shape: time, limit, traffic, launches and reasons."""
     limit, took = device.limit(shape), times.median
     yield f"{shape.name}"
     yield (
@@ -45,12 +62,13 @@ def _of(device: TimedDevice, shape: TimedShape, times: ShapeTimes) -> Iterator[s
 
 
 def _moved(shape: TimedShape) -> str:
-    """`8.2 kB`, or `8.2 kB and does 0.5 GFLOP`."""
+    """Return bytes and operations as text: `8.2 kB`, or `8.2 kB and does 0.5 GFLOP`."""
     size = f"{shape.nbytes / 1e6:.1f} MB" if shape.nbytes >= 1e6 else f"{shape.nbytes / 1e3:.1f} kB"
     return size + (f" and does {shape.flops / 1e9:.2f} GFLOP" if shape.flops else "")
 
 
 def _bound(device: TimedDevice, shape: TimedShape) -> str:
+    """Return the resource that sets the limit."""
     limit = device.limit(shape)
     if limit == device.launch:
         return "of a launch"
@@ -58,28 +76,29 @@ def _bound(device: TimedDevice, shape: TimedShape) -> str:
 
 
 def _taken(target: str, launch: TimedLaunch) -> str:
-    """What a launch takes of a multiprocessor."""
-    held = occupancy(target, launch.warps, launch.registers, launch.shared)
+    """Return a launch's resources on a multiprocessor as text."""
+    fit = occupancy(target, launch.warps, launch.registers, launch.shared)
     text = (
         f"{launch.kernel}: {launch.programs} programs of {launch.warps} warps, {launch.registers} registers, "
         f"{launch.spills} spilled, {launch.shared} bytes shared"
     )
-    if held is None:
+    if fit is None:
         return text
-    return f"{text}; a multiprocessor holds {held.programs} at once, {held.share:.0%} of its warps (as {held.by} allow)"
+    return f"{text}; a multiprocessor holds {fit.programs} at once, {fit.share:.0%} of its warps (as {fit.by} allow)"
 
 
 def _launched(device: TimedDevice, launch: TimedLaunch) -> str:
-    held = occupancy(device.target, launch.warps, launch.registers, launch.shared)
+    """Return a launch's resources and its number of waves as text."""
+    fit = occupancy(device.target, launch.warps, launch.registers, launch.shared)
     text = _taken(device.target, launch)
-    if held is None or not held.programs:
+    if fit is None or not fit.programs:
         return text
-    waves = launch.programs / (held.programs * device.processors)
+    waves = launch.programs / (fit.programs * device.processors)
     return f"{text}, so {waves:.2f} waves on {device.processors} multiprocessors"
 
 
 def reasons(device: TimedDevice, shape: TimedShape, times: ShapeTimes) -> Iterator[str]:
-    """What keeps a call from its limit, a sentence each."""
+    """Yield a sentence for each reason why a call does not reach its limit."""
     launches = times.launches
     if device.limit(shape) / times.median >= NEAR:
         yield "It is near the limit: little is left to gain here."

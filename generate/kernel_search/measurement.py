@@ -1,7 +1,8 @@
-"""Times of kernels on recorded shapes: what a timer gives, what they say of one kernel beside another, and the limit.
+"""Evaluate kernel times on recorded shapes: medians, gain over another kernel, noise, and the limit.
 
-Of each shape the kernels take turns, round by round, and the first of them, which is in force, has two turns: how far
-these two are apart is noise, as is what a bootstrap over the rounds says of the ratios.
+For each shape the kernels take turns, round by round. The first kernel, which is in force, gets two turns per round.
+The noise is the larger of two values: the difference between these two turns, and a bootstrap interval over the
+rounds.
 """
 
 from __future__ import annotations
@@ -19,20 +20,25 @@ from generate.validation import validated
 from traces import TraceError
 from verify.cases.case import Case
 
-ROUNDS = 31  # turns of each kernel on each shape
-CONFIRMING = 61  # of what is about to be accepted, which was chosen for its times: they are taken anew
-FASTER = 1.03  # what the geometric mean has to gain beyond noise
-SLOWER = 1.05  # what no shape may take longer
-_RESAMPLED = 200  # of the bootstrap
+ROUNDS = 31  # turns per kernel and shape
+CONFIRMING = 61  # rounds before acceptance; times are taken anew, because the candidate was selected by its times
+FASTER = 1.03  # minimum speedup in the geometric mean, beyond noise
+SLOWER = 1.05  # maximum slowdown on any shape
+_RESAMPLED = 200  # bootstrap samples
 _QUANTILE = 0.975
 
 
 @dataclass(frozen=True)
 class TimedShape:
-    """One signature of recorded calls. name: overload and arguments without contents, by which times are kept.
+    """One signature of recorded calls.
 
-    nbytes, flops: of a call, as enable/cover/cost.py counts them. elements: of the largest tensor. dtype: that products
-    are of.
+    Attributes:
+        name: Overload and arguments without contents; the key for times.
+        case: Case with this signature.
+        nbytes: Bytes that a call moves, as counted in enable/cover/cost.py.
+        flops: Operations in a call, as counted there.
+        elements: Elements in the largest tensor.
+        dtype: Dtype of matrix products.
     """
 
     name: str
@@ -45,7 +51,12 @@ class TimedShape:
 
 @dataclass(frozen=True)
 class TimedKernel:
-    """A kernel to be timed. written: its text as its author has it. match: how it serves an overload."""
+    """A kernel to be timed.
+
+    Attributes:
+        written: Kernel file as its author wrote it, before blocks are linked.
+        match: Function from an overload to the way the kernel serves it.
+    """
 
     written: str
     match: Callable[[str], Match | None]
@@ -56,15 +67,23 @@ class TimedKernel:
 
 
 def text_digest(written: str) -> str:
-    """sha256 of a kernel file as its author has it, which times are kept by."""
+    """Return the SHA-256 over a kernel file as its author wrote it; recorded times are keyed by it."""
     return hashlib.sha256(written.encode()).hexdigest()
 
 
 @dataclass(frozen=True)
 class TimedDevice:
-    """What a GPU can do. bandwidth: bytes a microsecond of a large copy. rates: operations a microsecond of a large
-    product, by dtype. launch: microseconds of a kernel that writes a byte. processors: multiprocessors. beside: other
-    processes that have it open, None where nobody can tell."""
+    """A GPU's capabilities.
+
+    Attributes:
+        name: Name.
+        target: Target, such as sm_90.
+        processors: Number of multiprocessors.
+        bandwidth: Bytes per microsecond in a large copy.
+        launch: Microseconds for a kernel that writes one byte.
+        rates: Operations per microsecond in a large matrix product, by dtype.
+        beside: Number of other processes that use the GPU; None if unknown.
+    """
 
     name: str
     target: str
@@ -75,15 +94,23 @@ class TimedDevice:
     beside: int | None = None
 
     def limit(self, shape: TimedShape) -> float:
-        """Microseconds that a call takes at the least: a launch, moving its bytes once, or its operations."""
+        """Return the lower bound for a call in microseconds: one launch, moving its bytes once, or its operations."""
         rate = self.rates.get(shape.dtype)
         return max(self.launch, shape.nbytes / self.bandwidth, shape.flops / rate if rate else 0.0)
 
 
 @dataclass(frozen=True)
 class TimedLaunch:
-    """One launch of a call. programs, warps: of each program; registers: of a thread; spills: of these; shared: bytes
-    of a program."""
+    """One launch in a call.
+
+    Attributes:
+        kernel: Kernel name.
+        programs: Program instances.
+        warps: Warps per program instance.
+        registers: Registers per thread.
+        spills: Spilled registers per thread.
+        shared: Shared memory per program instance, in bytes.
+    """
 
     kernel: str
     programs: int
@@ -95,7 +122,13 @@ class TimedLaunch:
 
 @dataclass(frozen=True)
 class ShapeTimes:
-    """Of one kernel on one shape. gpu: microseconds of each round. host: microseconds until the call returns."""
+    """One kernel's times on one shape.
+
+    Attributes:
+        gpu: GPU time in microseconds, one value per round.
+        host: Microseconds until the call returns on the host.
+        launches: Launches in a call.
+    """
 
     gpu: tuple[float, ...]
     host: float
@@ -103,13 +136,20 @@ class ShapeTimes:
 
     @property
     def median(self) -> float:
+        """Return the median GPU time in microseconds."""
         return float(np.median(self.gpu))
 
 
 @dataclass(frozen=True)
 class Measurement:
-    """times: of each kernel, by name of the shape, in the order in which they were given. again: of the first kernel's
-    other turns. profile: what a profiler says of the last one, or why it says nothing."""
+    """The times for several kernels.
+
+    Attributes:
+        device: GPU.
+        times: One mapping from shape names to times per kernel, in the order of the kernels.
+        again: The first kernel's second turns.
+        profile: The profiler's output for the last kernel, or the reason why there is none.
+    """
 
     device: TimedDevice
     times: tuple[Mapping[str, ShapeTimes], ...]
@@ -118,28 +158,38 @@ class Measurement:
 
     @classmethod
     def of_json(cls, value: Any, where: str) -> Measurement:
-        """Return what `jsonable` made of one. Raises TraceError naming `where` if it is not that."""
+        """Return the measurement that `jsonable` converted to JSON.
+
+        Raises:
+            TraceError: If the value is not a measurement; the message begins with `where`.
+        """
         try:
             return validated(cls, value)
         except ValueError as error:
             raise TraceError(f"{where}: not a measurement ({error})") from error
 
     def ratio(self, shapes: Sequence[TimedShape], kernel: int) -> float:
-        """Of the limit to the time, the geometric mean over shapes: at 1 nothing could be faster."""
+        """Return the geometric mean over shapes of limit / time, at most 1; at 1 the kernel cannot be faster."""
         logs = [math.log(self.device.limit(s) / self.times[kernel][s.name].median) for s in shapes]
         return min(1.0, math.exp(sum(logs) / len(logs)))
 
 
 class KernelTimer(Protocol):
-    """Times kernels, the first of which is the one in force."""
+    """Times kernels; the first one is in force."""
 
     def __call__(self, kernels: Sequence[TimedKernel], shapes: Sequence[TimedShape], rounds: int, /) -> Measurement: ...
 
 
 @dataclass(frozen=True)
 class Gain:
-    """How much faster a kernel is than the one in force. mean: of the times, over shapes, geometric; above 1 is faster.
-    noise: what of it may be chance, as a factor of at least 1. shapes: of each. beside: see TimedDevice."""
+    """A kernel's speedup over the kernel in force.
+
+    Attributes:
+        mean: Geometric mean of the speedup over shapes; above 1 is faster.
+        noise: Factor of at least 1 that may be due to chance.
+        shapes: Speedup by shape name.
+        beside: See TimedDevice.
+    """
 
     mean: float
     noise: float
@@ -148,23 +198,27 @@ class Gain:
 
     @property
     def slowest(self) -> str:
-        """The shape that gains the least."""
+        """Return the shape with the smallest speedup."""
         return min(self.shapes, key=lambda name: self.shapes[name])
 
     @property
     def refusal(self) -> str:
-        """Why this is too little for a kernel to be accepted; empty if it is enough."""
-        told = f"{self.mean:.3f} times as fast, noise {self.noise - 1:.1%}"
+        """Return why the gain is too small for acceptance; '' if it is sufficient."""
+        summary = f"{self.mean:.3f} times as fast, noise {self.noise - 1:.1%}"
         if self.mean / self.noise < FASTER:
-            return f"{told}: less than {FASTER - 1:.0%} beyond noise"
+            return f"{summary}: less than {FASTER - 1:.0%} beyond noise"
         if self.shapes[self.slowest] < 1 / SLOWER:
             loss = 1 / self.shapes[self.slowest] - 1
-            return f"{told}: {self.slowest} takes {loss:.1%} longer, {SLOWER - 1:.0%} is the most"
+            return f"{summary}: {self.slowest} takes {loss:.1%} longer, {SLOWER - 1:.0%} is the most"
         return ""
 
 
 def gain(measured: Measurement, kernel: int) -> Gain:
-    """Of one of the kernels beside the first, whose two turns are taken together."""
+    """Return the gain for one kernel over the first kernel.
+
+    The first kernel's two turns are pooled. The noise is the larger of the bootstrap spread and the mean log
+    ratio between its two turns.
+    """
     names = list(measured.again)
     first, other = measured.times[0], measured.times[kernel]
     before = [np.array([*first[n].gpu, *measured.again[n].gpu]) for n in names]
@@ -177,7 +231,7 @@ def gain(measured: Measurement, kernel: int) -> Gain:
 
 
 def _spread(before: Sequence[np.ndarray], after: Sequence[np.ndarray]) -> float:
-    """Half of the interval that holds 95 % of the mean logarithms when the rounds are drawn anew (the bootstrap)."""
+    """Return half the 95 % interval for the mean log ratio when the rounds are resampled (bootstrap)."""
     random = np.random.default_rng(0)
 
     def medians(times: np.ndarray) -> np.ndarray:

@@ -1,18 +1,20 @@
-"""How many programs of a compiled kernel a multiprocessor holds at once, and what keeps it from holding more."""
+"""Compute how many program instances a multiprocessor holds at once, and the resource that limits the number."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-REGISTERS = 65_536  # of a multiprocessor
-_REGISTER_UNIT = 256  # registers that a warp is given at a time
-_WARP_UNIT = 4  # warps of a multiprocessor share its registers in four parts
-_SHARED_UNIT = 128  # bytes
-_RESERVED = 1024  # bytes of shared memory that the system takes of each program
+REGISTERS = 65_536  # per multiprocessor
+_REGISTER_UNIT = 256  # granularity of register allocation per warp
+_WARP_UNIT = 4  # granularity of warp allocation: registers are split among four sub-partitions
+_SHARED_UNIT = 128  # granularity of shared memory allocation, in bytes
+_RESERVED = 1024  # bytes of shared memory that the system reserves per program instance
 
 
 @dataclass(frozen=True)
 class _Multiprocessor:
+    """Limits per multiprocessor: warps, program instances and bytes of shared memory."""
+
     warps: int
     programs: int
     shared: int  # bytes
@@ -31,7 +33,13 @@ TARGETS = tuple(_KNOWN)
 
 @dataclass(frozen=True)
 class Occupancy:
-    """programs: that a multiprocessor holds at once. share: of its warps that are theirs. by: what allows no more."""
+    """The occupancy of a multiprocessor.
+
+    Attributes:
+        programs: Program instances that fit at once.
+        share: Share of the multiprocessor's warps that they use.
+        by: The resource that limits the number.
+    """
 
     programs: int
     share: float
@@ -39,11 +47,18 @@ class Occupancy:
 
 
 def occupancy(target: str, warps: int, registers: int, shared: int) -> Occupancy | None:
-    """Of programs of so many warps, registers a thread and bytes of shared memory; None for a target nobody knows.
+    """Return the occupancy for a kernel; None if the target is unknown.
 
-    programs = min(P, W // w, floor(R / (256 ceil(32 r / 256)) / 4) 4 // w, S // (128 ceil((s + 1024) / 128))), where
-    P, W, R = 65,536 and S are what a multiprocessor has, w, r and s what a program takes: the rules of NVIDIA's
-    occupancy calculator (Nsight Compute documentation, "Occupancy Calculator") for compute capability 8.0 and later.
+    programs = min(P, W // w, floor(R / (256 ceil(32 r / 256)) / 4) 4 // w, S // (128 ceil((s + 1024) / 128))).
+    Here P, W, R = 65,536 and S are the multiprocessor's limits, and w, r and s are the kernel's requirements.
+    These are the rules in NVIDIA's occupancy calculator (Nsight Compute documentation, "Occupancy Calculator")
+    for compute capability 8.0 and later.
+
+    Args:
+        target: Target, such as sm_90.
+        warps: Warps per program instance.
+        registers: Registers per thread.
+        shared: Shared memory per program instance, in bytes.
     """
     known = _KNOWN.get(target)
     if known is None:

@@ -1,7 +1,8 @@
-"""Drives a search for speed: which candidate comes next, its dialog, its times; all of it in a journal first.
+"""Run the search for a faster kernel: select the next candidate, run its dialog, and time it.
 
-`<workspace>/tune/<operator>/run-NNN/`: journal.jsonl tells of nodes that begin and end, nodes/KKK/ holds the dialog of
-each (generate/dialog.py), which lints, tests and gives feedback as ever. A killed run goes on with the node it was at.
+Everything is written to a journal before it takes effect. In `<workspace>/tune/<operator>/run-NNN/`, journal.jsonl
+records the start and end of each node, and nodes/KKK/ contains its dialog (generate/dialog.py), with lint, tests and
+feedback as usual. A killed run resumes with its unfinished node.
 """
 
 from __future__ import annotations
@@ -28,20 +29,27 @@ from generate.task import Task
 from generate.validation import validated
 from traces import UserError, jsonable
 
-CALLS = 4  # LLM answers for a candidate to become right
-LOST = "LOST"  # of a candidate that was judged right and could not be timed
+CALLS = 4  # LLM answers within which a candidate has to become correct
+LOST = "LOST"  # outcome for a candidate that is correct but could not be timed
 _LEARNED = re.compile(r"^Learned: *(.+)$", re.MULTILINE)
 
-TextTimer = Callable[[Sequence[str], int], Measurement]  # texts of kernel files, the first in force, and rounds
+TextTimer = Callable[[Sequence[str], int], Measurement]  # from kernel files (the first is in force) and rounds
 
 
 class TimingFailed(UserError):
-    """A kernel that could not be timed: why, in a line."""
+    """A kernel could not be timed; the text gives the reason in one line."""
 
 
 @dataclass(frozen=True)
 class SearchLimits:
-    """What all candidates of a search may use; None is no limit. minutes: of work, over all runs."""
+    """The limits for all candidates together; None is no limit.
+
+    Attributes:
+        calls: LLM calls.
+        tokens: Tokens.
+        money: Money.
+        minutes: Minutes over all runs of the search.
+    """
 
     calls: int | None = None
     tokens: int | None = None
@@ -49,12 +57,19 @@ class SearchLimits:
     minutes: float | None = None
 
     def budget(self) -> Budget:
+        """Return a budget with the limits on calls, tokens and money."""
         return Budget(self.calls, self.tokens, self.money)
 
 
 @dataclass(frozen=True)
 class SearchEnd:
-    """why: it ended, in words. waiting: somebody has to answer. failed: the model could not answer."""
+    """The end of a run.
+
+    Attributes:
+        why: Reason.
+        waiting: Set if an answer has to be written by hand.
+        failed: True if the model could not answer.
+    """
 
     why: str
     waiting: Waiting | None = None
@@ -63,8 +78,22 @@ class SearchEnd:
 
 @dataclass
 class Search:
-    """One search. base: the task of the kernel in force, which passes. timer: times texts on `shapes`. skills: what is
-    shown of what was learned before."""
+    """One search.
+
+    Attributes:
+        base: Task for the kernel in force, which passes.
+        journal: The search's journal.
+        model: Provider.
+        tester: Judges a kernel.
+        timer: Times kernel files on `shapes`.
+        shapes: Shapes.
+        limits: Limits.
+        price: Price per million tokens.
+        skills: Lessons from earlier searches to show in prompts.
+        on_event: Callback after each transition in a dialog.
+        tree: Candidates.
+        measured: Measurements by node number.
+    """
 
     base: Task
     journal: Journal
@@ -89,37 +118,42 @@ class Search:
 
     @property
     def _nodes(self) -> Path:
+        """Return the directory with the nodes' dialogs."""
         return self.journal.directory / "nodes"
 
     @property
     def used(self) -> dict[str, Any]:
-        """Calls, tokens and money of all runs."""
+        """Return calls, tokens and money over all runs."""
         return {"calls": self._budget.calls, "tokens": self._budget.tokens, "money": self._budget.money}
 
     def run(self) -> SearchEnd:
-        """Grow the tree until a budget is spent, somebody has to answer, or the model fails. What was begun is ended
-        first: its answers may be there, and paid for. What the tester or the timer of the kernel in force raises passes
-        through; the journal stays resumable."""
+        """Grow the tree until a limit is reached, an answer has to be written by hand, or the model fails.
+
+        An unfinished node is completed first, even if the budget is spent, because its answers may exist and be
+        paid for. Exceptions from the tester, or from the timer on the kernel in force, pass through; the
+        journal stays resumable.
+        """
         if not self.tree.nodes:
             self.time_root()
         while "begun" in self.journal.records[-1] or not (why := self._over()):
-            ended = self._grow(self._begun())
-            if isinstance(ended, SearchEnd):
-                return ended
+            end = self._grow(self._begun())
+            if isinstance(end, SearchEnd):
+                return end
         return SearchEnd(why)
 
     def record(self) -> None:
-        """Leave what was answered in recording/, for the providers that replay."""
+        """Write the dialogs to recording/, for the providers that replay."""
         journals = sorted(self._nodes.glob(f"*/*/run-*/{NAME}"))
         if journals:
             target = self.journal.directory / "recording" / f"{slug(self.base.overload)}.jsonl"
             to_recording(journals[0], target, *journals[1:])
 
     def gain(self, number: int) -> Gain:
-        """Of a node that was timed."""
+        """Return the gain for a node that was timed."""
         return gain(self.measured[number], 1)
 
     def _take(self, record: Record) -> None:
+        """Add a finished node from a journal record."""
         node = validated(TreeNode, record["ended"])
         self.tree.nodes.append(node)
         self._spent += record["seconds"]
@@ -127,6 +161,7 @@ class Search:
             self.measured[node.number] = Measurement.of_json(record["measured"], str(self.journal.path))
 
     def _end(self, node: TreeNode, measured: Measurement | None, begun: float) -> None:
+        """Record a finished node in the journal, and add it."""
         seconds = time.monotonic() - begun
         self.journal.append(jsonable({"ended": node, "measured": measured, "seconds": seconds}))
         self._take(self.journal.records[-1])
@@ -140,7 +175,7 @@ class Search:
         self._end(TreeNode(0, Move.ROOT, (), Stage.PASSED, self.base.source, reward, mean=1.0), measured, begun)
 
     def _over(self) -> str:
-        """Which budget is spent, in words; empty as long as none is."""
+        """Return the limit that is reached, in words; '' if there is none."""
         for name, left in self._budget.left().items():
             if left is not None and left <= 0:
                 return f"the budget of {getattr(self.limits, name):g} {name} is spent"
@@ -148,8 +183,10 @@ class Search:
         return f"{minutes:g} minutes are over" if minutes is not None and self._spent >= 60 * minutes else ""
 
     def _begun(self) -> Record:
-        """The node that was begun and has not ended, or the next one, which is noted first, with what is shown of
-        skills, so that it is asked the same when it is gone on with."""
+        """Return the record for the unfinished node, or start the next node.
+
+        The record includes the skills shown, so that the resumed node gets the same prompt.
+        """
         last = self.journal.records[-1]
         if "begun" not in last:
             move, parents = self.tree.next()
@@ -160,7 +197,8 @@ class Search:
         return last
 
     def _grow(self, record: Record) -> SearchEnd | None:
-        begun, number = time.monotonic(), record["begun"]
+        """Run one node's dialog and time its kernel; return the end if the run has to stop."""
+        start, number = time.monotonic(), record["begun"]
         move, parents = Move(record["move"]), tuple(record["parents"])
         task = self._task(move, parents, record["skills"])
         dialog = open_journal(self._nodes / f"{number:03d}", task, _OF_NODE)
@@ -175,10 +213,11 @@ class Search:
             why = self._over() or result.cause
             return SearchEnd(why, result.waiting, failed=not self._over() and not result.waiting)
         node = TreeNode(number, move, parents, str(result.stage), learned=learned, calls=result.llm_calls)
-        self._end(*self._timed(node, result), begun)
+        self._end(*self._timed(node, result), start)
         return None
 
     def _timed(self, node: TreeNode, result: Result) -> tuple[TreeNode, Measurement | None]:
+        """Return the node with its times; a kernel that cannot be timed is LOST."""
         if not result.passed or result.source is None:
             return replace(node, detail=result.message), None
         node = replace(node, source=result.source)
@@ -186,11 +225,14 @@ class Search:
             measured = self.timer([self.base.source or "", result.source], ROUNDS)
         except TimingFailed as error:
             return replace(node, outcome=LOST, detail=str(error)), None
-        found = gain(measured, 1)
+        result_gain = gain(measured, 1)
         reward = measured.ratio(self.shapes, 1)
-        return replace(node, reward=reward, mean=found.mean, noise=found.noise, detail=found.refusal), measured
+        return replace(
+            node, reward=reward, mean=result_gain.mean, noise=result_gain.noise, detail=result_gain.refusal
+        ), measured
 
     def _task(self, move: Move, parents: tuple[int, ...], skills: Sequence[str]) -> Task:
+        """Return the task for the next node, with the search's text."""
         nodes = [self.tree.nodes[n] for n in parents]
         second = nodes[1] if len(nodes) > 1 else None
         device = self.measured[0].device
@@ -212,14 +254,17 @@ class Search:
         return replace(self.base, source=source, failing=None, search=text)
 
     def _told(self, node: TreeNode) -> str:
+        """Return the explanation for a node's times."""
         measured = self.measured[node.number]
         times = measured.times[-1]
         return told(measured.device, self.shapes, [times[s.name] for s in self.shapes], measured.profile)
 
     def _others(self) -> list[str]:
+        """Return a line for each candidate so far."""
         return [self._line(node) for node in self.tree.nodes[1:]]
 
     def _line(self, node: TreeNode) -> str:
+        """Return a candidate's line: its outcome, or its gains on up to six shapes and its lesson."""
         if not node.right:
             return f"candidate {node.number} ({node.move}): {node.outcome}"
         ranked = sorted(self.gain(node.number).shapes.items(), key=lambda item: item[1])
@@ -232,7 +277,15 @@ _OF_NODE = DialogLimits(dialogs=1, calls=CALLS)
 
 
 def open_search(home: Path, task: Task, shapes: Sequence[TimedShape], skills: bool, restart: bool = False) -> Journal:
-    """The journal that a search from this very kernel, on these shapes, goes on with, or a new one."""
+    """Return the journal for a search from this kernel on these shapes: the last run if it matches, or a new one.
+
+    Args:
+        home: Directory with the searches.
+        task: Task for the kernel in force.
+        shapes: Shapes.
+        skills: True if prompts show lessons from earlier searches.
+        restart: True for a new run in any case.
+    """
     header = {
         "overload": task.overload,
         "task": task.digest(),
@@ -244,19 +297,20 @@ def open_search(home: Path, task: Task, shapes: Sequence[TimedShape], skills: bo
 
 
 class _Within:
-    """A provider whose calls are numbered, and leave their files, over all dialogs of a search."""
+    """A provider that numbers its calls across all dialogs in a search, and keeps its files in one directory."""
 
     def __init__(self, model: Provider, before: int, directory: Path) -> None:
         self.name = model.name
         self._model, self._before, self._directory = model, before, directory
 
     def complete(self, request: Request) -> Answer:
+        """Return the model's answer to the renumbered request."""
         moved = replace(request, number=self._before + request.number, directory=self._directory)
         return self._model.complete(moved)
 
 
 def _learned(records: Sequence[Record]) -> str:
-    """What the last answer says that was learned; empty if it says nothing."""
+    """Return the last answer's lesson, from its line `Learned: ...`; '' if there is none."""
     answers = [r.get("text", "") for r in records if r.get("event") == EventKind.ANSWERED]
-    found = _LEARNED.findall(answers[-1]) if answers else []
-    return found[-1].strip()[:MOST_TEXT] if found else ""
+    lessons = _LEARNED.findall(answers[-1]) if answers else []
+    return lessons[-1].strip()[:MOST_TEXT] if lessons else ""

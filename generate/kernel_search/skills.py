@@ -1,7 +1,7 @@
-"""What was learned of speed, each with the measurements that support it: `.enable/skills.jsonl`.
+"""Store lessons about kernel speed with the measurements that support them, in `.enable/skills.jsonl`.
 
-A skill is a sentence, and times before and after on recorded shapes. None is kept without them, and none but of a
-kernel that was accepted. It is found again by the family of the operator, the class of its shapes and the target.
+A skill is a sentence with times before and after on recorded shapes. A skill is stored only with such times, and only
+for an accepted kernel. It is looked up by operator family, shape class and target.
 """
 
 from __future__ import annotations
@@ -16,20 +16,30 @@ from traces import UserError
 from traces.format import write_durably
 
 FORMAT, VERSION = "enable-skills", 1
-SHOWN = 6  # in a prompt
+SHOWN = 6  # maximum number of skills in a prompt
 _ACTION = "move it away to begin a new one, or pass --no-skills"
-MOST_TEXT = 300  # characters of a sentence
+MOST_TEXT = 300  # maximum characters in a skill's sentence
 _CLASSES = ((4096, "up to 4,096 elements"), (65_536, "up to 65,536 elements"), (1 << 20, "up to 2^20 elements"))
 
 
 def shape_class(elements: int) -> str:
-    """The class of a shape whose largest tensor has so many elements, in words."""
+    """Return the class for shapes whose largest tensor has this many elements, in words."""
     return next((words for most, words in _CLASSES if elements <= most), "more than 2^20 elements")
 
 
 @dataclass(frozen=True)
 class Support:
-    """Times on one shape, in microseconds, each the median of so many rounds. before, after: sha256 of the kernels."""
+    """Times on one shape.
+
+    Attributes:
+        shape: Shape name.
+        shape_class: Class, from `shape_class`.
+        before_us: Median time before, in microseconds.
+        after_us: Median time after, in microseconds.
+        rounds: Rounds behind each median.
+        before: SHA-256 for the old kernel.
+        after: SHA-256 for the new kernel.
+    """
 
     shape: str
     shape_class: str
@@ -42,7 +52,15 @@ class Support:
 
 @dataclass(frozen=True)
 class Skill:
-    """text: one sentence. family: of operators (verify/operators.py, `group`). target: such as sm_90."""
+    """A lesson with its measurements.
+
+    Attributes:
+        text: One sentence.
+        family: Operator family (verify/operators.py, `group`).
+        overload: Overload it was learned on.
+        target: Target, such as sm_90.
+        support: Measurements.
+    """
 
     text: str
     family: str
@@ -51,7 +69,7 @@ class Skill:
     support: tuple[Support, ...]
 
     def gain(self, classes: Collection[str]) -> float:
-        """Of the times, the geometric mean over the shapes of these classes."""
+        """Return the geometric mean of the speedup over shapes in these classes; 0 if there are none."""
         product, count = 1.0, 0
         for one in (s for s in self.support if s.shape_class in classes):
             product, count = product * one.before_us / one.after_us, count + 1
@@ -59,6 +77,7 @@ class Skill:
 
     @property
     def line(self) -> str:
+        """Return the skill as a line for a prompt, with its largest gain."""
         first = max(self.support, key=lambda s: s.before_us / s.after_us)
         return (
             f"{self.text} (measured on {self.target}: {self.overload}, {first.shape}: {first.before_us:.1f} us before, "
@@ -67,15 +86,23 @@ class Skill:
 
 
 class SkillStore:
-    """The skills of a workspace."""
+    """A workspace's skills."""
 
     def __init__(self, path: Path) -> None:
-        """Raises UserError for a file that is not one of skills, of a version that is not known, or damaged."""
+        """Read the file, if it exists.
+
+        Raises:
+            UserError: If it is damaged, or has an unknown format or version.
+        """
         self.path = path
         self.skills = _read(path) if path.exists() else []
 
     def add(self, skill: Skill) -> None:
-        """Keep a skill, durably. Raises UserError for one that no measurement supports."""
+        """Store a skill durably; a duplicate is ignored.
+
+        Raises:
+            UserError: If no measurement supports it.
+        """
         faster = [s for s in skill.support if 0 < s.after_us < s.before_us and s.rounds > 0]
         if not skill.text.strip() or not faster:
             raise UserError(f"a skill of {skill.overload} without measurements that support it is not kept")
@@ -87,12 +114,13 @@ class SkillStore:
         write_durably(self.path, [f"{json.dumps(line, sort_keys=True)}\n".encode() for line in lines])
 
     def find(self, family: str, classes: Collection[str], target: str) -> Sequence[Skill]:
-        """Those of this family and target that are supported on shapes of these classes, the largest gains first."""
-        found = [s for s in self.skills if s.family == family and s.target == target and s.gain(classes) > 1]
-        return sorted(found, key=lambda s: -s.gain(classes))[:SHOWN]
+        """Return up to SHOWN skills for a family and a target that gain on shapes in these classes, largest gain first."""
+        matching = [s for s in self.skills if s.family == family and s.target == target and s.gain(classes) > 1]
+        return sorted(matching, key=lambda s: -s.gain(classes))[:SHOWN]
 
 
 def _read(path: Path) -> list[Skill]:
+    """Return the skills in a file, or raise UserError."""
     try:
         first, *lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line] or [None]
         check_version(first, path, FORMAT, VERSION, action=_ACTION)

@@ -1,8 +1,8 @@
-"""Candidates as a tree, and which of them is gone on from: pure, so that a journal gives the same tree again.
+"""Keep the candidates in a tree, and select the node to expand.
 
-A node is chosen by UCT (Kocsis and Szepesvari, 2006): from the root on to the child with the largest sum of its mean
-reward and EXPLORATION sqrt(ln(visits of the parent) / visits), as long as a node has CHILDREN children. The reward of a
-node is the ratio of the limit to its time, 0 if it is not right.
+The selection is a pure function, so a journal always gives the same tree. It uses UCT (Kocsis and Szepesvari, 2006):
+from the root, descend to the child with the largest mean reward + EXPLORATION sqrt(ln(visits of the parent) / visits),
+as long as the node has CHILDREN correct children. A node's reward is limit / time, or 0 if it is not correct.
 """
 
 from __future__ import annotations
@@ -12,25 +12,37 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-CHILDREN = 2  # of a node before its children are gone on from
-EXPLORATION = 0.5  # rewards of a campaign lie within a few tenths of each other; sqrt(2) would look at nothing twice
+CHILDREN = 2  # correct children that a node needs before the selection descends to them
+EXPLORATION = 0.5  # rewards in a campaign differ by a few tenths; with the usual sqrt(2) no node is visited twice
 
 
 class Move(StrEnum):
-    """How a child comes about."""
+    """The ways to create a child."""
 
     ROOT = "in force"
-    INHERIT = "inherit"  # from its parent, whose times are told
-    COMBINE = "combine"  # from the best two
-    COMPARE = "compare"  # from its parent, with what all others were measured at
+    INHERIT = "inherit"  # from its parent, with the parent's times
+    COMBINE = "combine"  # from the best two candidates
+    COMPARE = "compare"  # from its parent, with the times for all other candidates
     ANEW = "clean slate"  # from the contract alone
 
 
 @dataclass(frozen=True)
 class TreeNode:
-    """One candidate. parents: the first is where it hangs. outcome: PASSED, or how its dialog ended; LOST where the
-    kernel could not be timed. source: the kernel, None if there is none that is right. reward: see above. mean, noise:
-    of its gain. learned: what the model says of it."""
+    """One candidate.
+
+    Attributes:
+        number: Number; the root is 0.
+        move: Way it was created.
+        parents: Numbers of the nodes it was created from; the first is its parent in the tree.
+        outcome: PASSED, the final stage of its dialog, or LOST if the kernel could not be timed.
+        source: Kernel file; None if there is no correct one.
+        reward: Ratio of limit to time, geometric mean over shapes.
+        mean: Speedup over the kernel in force; 0 if it was not timed.
+        noise: Noise factor for the speedup.
+        learned: The model's lesson.
+        detail: Reason for a failure or a refusal.
+        calls: LLM calls.
+    """
 
     number: int
     move: Move
@@ -46,28 +58,34 @@ class TreeNode:
 
     @property
     def right(self) -> bool:
-        """Whether it is a kernel that was judged right, and was timed."""
+        """Return True if the kernel was judged correct and was timed."""
         return self.mean > 0
 
 
 @dataclass
 class Tree:
-    """nodes: by number; the first is the kernel in force."""
+    """The tree.
+
+    Attributes:
+        nodes: Nodes by number; the first is the kernel in force.
+    """
 
     nodes: list[TreeNode] = field(default_factory=list)
 
     def children(self, number: int) -> list[TreeNode]:
+        """Return a node's children."""
         return [n for n in self.nodes if n.parents[:1] == (number,)]
 
     def best(self, count: int = 1) -> list[TreeNode]:
-        """The fastest right ones, of different texts."""
+        """Return the fastest correct nodes with different texts, fastest first."""
         ranked = sorted((n for n in self.nodes if n.right), key=lambda n: (-n.mean, n.number))
         return list({n.source: n for n in reversed(ranked)}.values())[::-1][:count]
 
     def next(self) -> tuple[Move, tuple[int, ...]]:
-        """How the next child comes about, and from which nodes.
+        """Return the move for the next child, and the numbers of the nodes it starts from.
 
-        Moves take turns over the tree; one that needs more right candidates than there are is left to the next.
+        Moves alternate in a cycle of five: INHERIT, COMPARE, COMPARE, COMBINE, ANEW. If there are fewer than
+        two correct texts, INHERIT replaces COMBINE.
         """
         parent = self.chosen()
         turn = len(self.nodes) - 1
@@ -80,7 +98,7 @@ class Tree:
         return Move.INHERIT, (parent.number,)
 
     def chosen(self) -> TreeNode:
-        """The node that is gone on from."""
+        """Return the node to expand."""
         node = self.nodes[0]
         while True:
             children = [n for n in self.children(node.number) if n.right]
@@ -90,15 +108,18 @@ class Tree:
             node = max(children, key=lambda n: (self._mean(n.number) + self._bonus(n.number, visits), -n.number))
 
     def _bonus(self, number: int, above: int) -> float:
+        """Return the UCT exploration term."""
         return EXPLORATION * math.sqrt(math.log(above) / self._visits(number))
 
     def _below(self, number: int) -> Sequence[TreeNode]:
-        """A node and all that come of it."""
+        """Return a node and all its descendants."""
         return [self.nodes[number], *(n for c in self.children(number) for n in self._below(c.number))]
 
     def _visits(self, number: int) -> int:
+        """Return the number of nodes in the subtree."""
         return len(self._below(number))
 
     def _mean(self, number: int) -> float:
-        below = self._below(number)
-        return sum(n.reward for n in below) / len(below)
+        """Return the mean reward in the subtree."""
+        subtree = self._below(number)
+        return sum(n.reward for n in subtree) / len(subtree)

@@ -1,1 +1,1 @@
-"""Subgraphs of a dataflow that are worth a kernel of their own."""
+"""Find subgraphs in a dataflow that are worth fusing, and compose kernels for them."""

@@ -1,7 +1,8 @@
-"""What a kernel file's wrapper asks of blocks, found by running it on tensors of no memory.
+"""Record the block calls that a kernel file's wrapper makes, by running it on meta tensors.
 
-A file that is built on blocks says what its operator is by the functions that it hands to these: which function of an
-element, of which arguments, computed in which type. So an operator's meaning stands in its kernel file alone.
+A file that is built on blocks defines its operator by the functions it passes to them: a function for each element,
+its arguments, and the dtype of the computation. So the kernel file is the only definition of the operator, and
+composed kernels reuse its functions.
 """
 
 from __future__ import annotations
@@ -26,35 +27,50 @@ from verify.contract.kernel_file import KernelFile
 
 
 class Uncomposable(UserError):
-    """Why a subgraph cannot be composed of blocks, in a line."""
+    """A subgraph cannot be composed from blocks; the text gives the reason in one line."""
 
 
 @dataclass(frozen=True)
 class ScalarFunction:
-    """A function of a kernel, by its name in a kernel file or among the blocks that the file imports."""
+    """A jitted function, by its name in a kernel file or in a block that the file imports."""
 
     name: str
     file: KernelFile
 
     def __getitem__(self, grid: Any) -> Any:
+        """Raise Uncomposable, because a kernel that launches the function itself is not built on blocks."""
         raise Uncomposable(f"{self.file.overloads[0]}: its kernel launches {self.name} itself, and not by a block")
 
 
 @dataclass(frozen=True, eq=False)
 class AskedResult:
-    """Of one thing asked, the result of this number."""
+    """One result of a block call.
+
+    Attributes:
+        of: Block call.
+        number: Number of the result.
+    """
 
     of: AskedOfBlock
     number: int
 
 
-Operand: TypeAlias = "int | AskedResult | float | bool"  # an int is the position of a tensor among the call's
+Operand: TypeAlias = "int | AskedResult | float | bool"  # an int is the position of a tensor in the call
 
 
 @dataclass(eq=False)
 class AskedOfBlock:
-    """One call of a block. kind: elementwise, reduce, map_rows or matmul. operands: what it is given. numbers: the
-    Python ones among these are `Number`s. common: dtype in which operands are read. dtypes: of the results."""
+    """One call to a block.
+
+    Attributes:
+        kind: "elementwise", "reduce", "map_rows" or "matmul".
+        operands: Arguments; Python numbers among them are `AskedNumber`s.
+        common: Dtype in which operands are read.
+        dtypes: Dtypes of the results.
+        functions: Functions passed to the block, by role.
+        numbers: Further Python numbers passed to the functions.
+        how: Other parameters of the block.
+    """
 
     kind: str
     operands: tuple[Any, ...]
@@ -67,22 +83,28 @@ class AskedOfBlock:
 
 @dataclass(frozen=True)
 class AskedNumber:
-    """A Python number."""
+    """A Python number that is passed to a block."""
 
     value: float | int | bool
 
 
 @dataclass(frozen=True)
 class AskedAnswer:
-    """What a wrapper returns: of each of its results where it comes from, None for what is not made."""
+    """A wrapper's return value: for each result the block result it comes from; None if it is not computed."""
 
     results: tuple[AskedResult | None, ...]
 
 
 def asked(library: Library, overload: str, arguments: Mapping[str, Any]) -> tuple[AskedAnswer, KernelFile]:
-    """What the library's kernel asks for such a call. arguments: by schema name, with tensors on device meta.
+    """Return the block calls that the library's kernel makes for a call, and the kernel file.
 
-    Raises Uncomposable where there is no kernel, and where it does not answer by blocks alone.
+    Args:
+        library: Library.
+        overload: Overload.
+        arguments: Arguments by schema name, with tensors on the meta device.
+
+    Raises:
+        Uncomposable: If there is no kernel, or if it computes its results by other means than blocks.
     """
     match = library.match(overload)
     if match is None:
@@ -90,21 +112,21 @@ def asked(library: Library, overload: str, arguments: Mapping[str, Any]) -> tupl
     if not match.plan.direct or match.kernel.draws:
         raise Uncomposable(f"{overload}: its kernel is derived from another's, or draws")
     wrapper = _wrapper(match.kernel)
-    given = bind(resolve(overload), (), arguments)
-    asking = _Asking(wrapper.__globals__, [x for x in tree_leaves(given) if isinstance(x, torch.Tensor)])
+    bound = bind(resolve(overload), (), arguments)
+    asking = _Asking(wrapper.__globals__, [x for x in tree_leaves(bound) if isinstance(x, torch.Tensor)])
     with asking:
         try:
-            made = call(match.plan, given, wrapper, match.kernel.takes_out, None)
+            returned = call(match.plan, bound, wrapper, match.kernel.takes_out, None)
         except (RuntimeError, NotImplementedError, TypeError, KeyError, AttributeError) as error:
             first = str(error).partition("\n")[0]
             raise Uncomposable(f"{overload}: its wrapper does more than ask blocks ({first})") from error
-    results = made if isinstance(made, tuple | list) else [made]
+    results = returned if isinstance(returned, tuple | list) else [returned]
     return AskedAnswer(tuple(None if r is None else asking.result(r, overload) for r in results)), match.kernel
 
 
 @cache
 def _wrapper(kernel: KernelFile) -> Callable[..., Any]:
-    """The wrapper of a kernel file, in whose module all functions of kernels are but names."""
+    """Return a kernel file's wrapper; in its module all jitted functions are replaced by ScalarFunctions."""
     from triton.runtime import JITFunction
     from triton.runtime.interpreter import InterpretedFunction
 
@@ -120,7 +142,7 @@ def _wrapper(kernel: KernelFile) -> Callable[..., Any]:
 
 
 class _Asking:
-    """Answers blocks in a kernel file's module in the place of the blocks themselves."""
+    """Replaces the blocks in a kernel file's module while the wrapper runs, and records the calls to them."""
 
     def __init__(self, names: dict[str, Any], given: Sequence[torch.Tensor]) -> None:
         self._names = names
@@ -129,35 +151,43 @@ class _Asking:
             self._known.setdefault(_memory(tensor), (i, tensor))
 
     def __enter__(self) -> None:
-        own = {
+        replacements = {
             "elementwise": self._elementwise,
             "reduce": self._reduce,
             "map_rows": self._map_rows,
             "matmul": self._matmul,
             "as_bits": lambda *tensors: list(tensors),
         }
-        self._before = {name: self._names[name] for name in own if name in self._names}
-        self._names.update({name: own[name] for name in self._before})
+        self._before = {name: self._names[name] for name in replacements if name in self._names}
+        self._names.update({name: replacements[name] for name in self._before})
 
     def __exit__(self, *_: object) -> None:
         self._names.update(self._before)
 
     def result(self, tensor: torch.Tensor, overload: str) -> AskedResult:
-        """Where a returned tensor comes from."""
-        found, _ = self._known.get(_memory(tensor), (None, None))
-        if not isinstance(found, AskedResult):
+        """Return the block result that a returned tensor comes from.
+
+        Raises Uncomposable if there is none.
+        """
+        origin, _ = self._known.get(_memory(tensor), (None, None))
+        if not isinstance(origin, AskedResult):
             raise Uncomposable(f"{overload}: its kernel is built on no block that can be composed")
-        return found
+        return origin
 
     def _operand(self, x: Any) -> Any:
+        """Return an argument as an operand.
+
+        Raises Uncomposable if it is a view of a known tensor other than its broadcast.
+        """
         if not isinstance(x, torch.Tensor):
             return AskedNumber(x)
-        found, first = self._known.get(_memory(x), (None, None))
-        if found is None or first is None or x.dtype != first.dtype or not _is_broadcast(x, first):
+        origin, first = self._known.get(_memory(x), (None, None))
+        if origin is None or first is None or x.dtype != first.dtype or not _is_broadcast(x, first):
             raise Uncomposable("a kernel of a step reads a view of what it was given")
-        return found
+        return origin
 
     def _made(self, asked: AskedOfBlock, outs: Sequence[torch.Tensor | None]) -> None:
+        """Register the results of a block call by their memory."""
         for k, out in enumerate(outs):
             if out is not None:
                 self._known[_memory(out)] = AskedResult(asked, k), out
@@ -173,6 +203,7 @@ class _Asking:
         to_float: bool = False,
         out: Any = None,
     ) -> Any:
+        """Record a call to `elementwise`, and return meta tensors as its results."""
         if source is not None:
             raise Uncomposable(f"{function.name} takes each element's place, or draws")
         common = common or self._names["common_dtype"](*operands)
@@ -184,7 +215,7 @@ class _Asking:
             outs: list[Any] = [torch.empty(shape, dtype=d, device="meta") for d in dtypes]
         else:
             outs = list(out) if isinstance(out, tuple) else [out]
-        found = AskedOfBlock(
+        block_call = AskedOfBlock(
             "elementwise",
             tuple(map(self._operand, operands)),
             common,
@@ -193,10 +224,11 @@ class _Asking:
             tuple(map(AskedNumber, numbers)),
             {"several": isinstance(dtype, tuple) or isinstance(out, tuple)},
         )
-        self._made(found, outs)
-        return tuple(outs) if found.how["several"] else outs[0]
+        self._made(block_call, outs)
+        return tuple(outs) if block_call.how["several"] else outs[0]
 
     def _reduce(self, kind: str, inputs: Any, dim: Any, keepdim: bool = False, **options: Any) -> Any:
+        """Record a call to `reduce`, and return meta tensors as its results."""
         x, dtype, common = inputs[0], options["dtype"], options.get("common")
         if options.get("indexed"):
             raise Uncomposable(f"a reduction by {kind} needs each element's index")
@@ -204,7 +236,7 @@ class _Asking:
         reduced = {d % max(x.dim(), 1) for d in dim} if dim else set(range(x.dim()))
         shape = [1 if d in reduced else n for d, n in enumerate(x.shape) if keepdim or d not in reduced]
         outs = [torch.empty(shape, dtype=d, device="meta") for d in dtypes]
-        found = AskedOfBlock(
+        block_call = AskedOfBlock(
             "reduce",
             tuple(map(self._operand, inputs)),
             common or dtypes[0],
@@ -213,13 +245,14 @@ class _Asking:
             tuple(map(AskedNumber, options.get("numbers", ()))),
             {"kind": kind, "reduced": frozenset(reduced), "several": len(dtypes) > 1, "rank": x.dim()},
         )
-        self._made(found, outs)
+        self._made(block_call, outs)
         return tuple(outs) if isinstance(dtype, tuple) else outs[0]
 
     def _map_rows(self, function: ScalarFunction, inputs: Any, dim: int, **options: Any) -> Any:
+        """Record a call to `map_rows`, and return a meta tensor as its result."""
         x = inputs[0]
         out = torch.empty(x.shape, dtype=options["dtype"], device="meta")
-        found = AskedOfBlock(
+        block_call = AskedOfBlock(
             "map_rows",
             tuple(map(self._operand, inputs)),
             (options.get("commons") or [x.dtype])[-1],
@@ -227,27 +260,29 @@ class _Asking:
             {"function": function, "map": options.get("map") or self._names["exponential"]},
             how={"kind": options["kind"], "reduced": frozenset({dim % max(x.dim(), 1)}), "rank": x.dim()},
         )
-        self._made(found, [out])
+        self._made(block_call, [out])
         return out
 
     def _matmul(self, a: Any, b: Any, bias: Any = None, beta: float = 1, alpha: float = 1, **options: Any) -> Any:
+        """Record a call to `matmul`, and return a meta tensor as its result."""
         out = torch.empty((a.shape[0], b.shape[1]), dtype=a.dtype, device="meta")
         operands = tuple(None if x is None else self._operand(x) for x in (a, b, bias))
-        found = AskedOfBlock("matmul", operands, a.dtype, (a.dtype,), how={"beta": beta, "alpha": alpha})
-        self._made(found, [out])
+        block_call = AskedOfBlock("matmul", operands, a.dtype, (a.dtype,), how={"beta": beta, "alpha": alpha})
+        self._made(block_call, [out])
         return out
 
 
 def _memory(tensor: torch.Tensor) -> int:
+    """Return an identifier for a tensor's storage; meta tensors have no address."""
     return int(tensor.untyped_storage()._cdata)
 
 
 def _is_broadcast(x: torch.Tensor, first: torch.Tensor) -> bool:
-    """Whether x is the first, or that expanded."""
+    """Return True if `x` is `first`, or `first` expanded."""
     if x.dim() < first.dim() or x.storage_offset() != first.storage_offset():
         return False
     lead = x.dim() - first.dim()
     if math.prod(s or 1 for s in x.stride()[:lead]) != 1 and any(n > 1 for n in x.shape[:lead]):
         return False
-    alike = zip(x.shape[lead:], x.stride()[lead:], first.shape, first.stride(), strict=True)
-    return all((n == m and (s == t or n == 1)) or (m == 1 and s == 0) for n, s, m, t in alike)
+    pairs = zip(x.shape[lead:], x.stride()[lead:], first.shape, first.stride(), strict=True)
+    return all((n == m and (s == t or n == 1)) or (m == 1 and s == 0) for n, s, m, t in pairs)

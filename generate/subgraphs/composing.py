@@ -1,8 +1,8 @@
-"""Kernels for subgraphs composed of the library's own functions, without a language model.
+"""Compose kernels for subgraphs from the library's own functions, without a language model.
 
-What a step computes is the function that the library's kernel of it hands to a block; a composed kernel calls these
-functions one after the other, and is one launch: element by element, by rows, or a product of matrices and what ends
-it. A subgraph that this cannot do says why.
+A step computes the function that the library's kernel for it passes to a block. A composed kernel calls these
+functions one after the other in a single launch. There are three forms: element by element, by rows, and a matrix
+product with its epilogue. If a subgraph has none of these forms, Uncomposable gives the reason.
 """
 
 from __future__ import annotations
@@ -21,14 +21,19 @@ from traces.dataflow import numbers
 from traces.subgraphs import Subgraph
 
 __all__ = ["Uncomposable", "compose"]
-_WIDTH = 110
+_WIDTH = 110  # maximum line length in the generated docstring
 
 
 def compose(subgraph: Subgraph, shapes: Sequence[Sequence[int]], library: Library | None = None) -> str:
-    """The text of a kernel file for a subgraph. shapes: an example's, of its inputs. library: the kernels whose
-    functions are taken, the packaged ones if it is None.
+    """Return a kernel file's text for a subgraph.
 
-    Raises Uncomposable with the reason where blocks do not do.
+    Args:
+        subgraph: Subgraph.
+        shapes: Example shapes for its inputs.
+        library: Library with the kernels whose functions are used; None for the packaged one.
+
+    Raises:
+        Uncomposable: If the subgraph cannot be composed from blocks.
     """
     steps = ComposedSteps(subgraph, shapes, library or _packaged())
     outputs = [steps.values[k] for k in subgraph.outputs]
@@ -43,11 +48,12 @@ def compose(subgraph: Subgraph, shapes: Sequence[Sequence[int]], library: Librar
 
 @cache
 def _packaged() -> Library:
+    """Return the packaged library."""
     return Library(KERNELS)
 
 
 def _elements(steps: ComposedSteps, outputs: list[ComposedValue]) -> list[str]:
-    """The lines of a wrapper that launches all element by element."""
+    """Return the wrapper's lines for a launch that works element by element."""
     if len({v.like.numel() for v in (*outputs, *(u.at for u in steps.used))}) > 1:
         raise Uncomposable("results of several sizes")
     space = _space(steps, outputs)
@@ -59,7 +65,7 @@ def _elements(steps: ComposedSteps, outputs: list[ComposedValue]) -> list[str]:
 
 
 def _rows(steps: ComposedSteps, outputs: list[ComposedValue]) -> list[str]:
-    """The lines of a wrapper that launches all by rows."""
+    """Return the wrapper's lines for a launch that works by rows, with column sums if there are any."""
     assert steps.whole is not None
     whole, space = steps.whole, _shape(steps, steps.whole)
     levels = [_level(steps, v) for v in outputs]
@@ -72,34 +78,38 @@ def _rows(steps: ComposedSteps, outputs: list[ComposedValue]) -> list[str]:
             ones = steps.functions.block("fused_rows", "with_ones") if dropped else ""
             tensor, row = f"{ones}({tensor}, row).expand({space})" if ones else f"{tensor}.expand({space})", "row"
         inputs.append(f"({tensor}, {row})")
-    of = {name: [k for k, level in enumerate(levels) if level == name] for name in ("element", "row", "column")}
-    outs = [f"(out{k}, {_row(steps, outputs[k])})" for k in of["element"]]
-    told = [_tuple(inputs), _tuple(outs), _tuple([f"out{k}" for k in of["row"]])]
-    main = [_text(outputs[k]) for k in (*of["element"], *of["row"])]
-    if of["column"]:
-        finished = [_text(outputs[k]) for k in of["column"]]
+    outputs_by_level = {
+        name: [k for k, level in enumerate(levels) if level == name] for name in ("element", "row", "column")
+    }
+    outs = [f"(out{k}, {_row(steps, outputs[k])})" for k in outputs_by_level["element"]]
+    block_arguments = [_tuple(inputs), _tuple(outs), _tuple([f"out{k}" for k in outputs_by_level["row"]])]
+    main = [_text(outputs[k]) for k in (*outputs_by_level["element"], *outputs_by_level["row"])]
+    if outputs_by_level["column"]:
+        finished = [_text(outputs[k]) for k in outputs_by_level["column"]]
         steps.finish.append(f"return {_tuple(finished)}")
-        told.append(f"({len(steps.columns)}, finish, {_tuple([f'out{k}' for k in of['column']])})")
+        block_arguments.append(
+            f"({len(steps.columns)}, finish, {_tuple([f'out{k}' for k in outputs_by_level['column']])})"
+        )
         main += steps.columns
     steps.main.append(f"return {_tuple(main)}")
     if any(v.like.dtype == torch.float64 for v in (*steps.values, *outputs)):
-        told.append("double=True")
+        block_arguments.append("double=True")
     block = steps.functions.block("fused_rows", "fused_rows")
     if not inputs:
         raise Uncomposable("rows of no input")
-    return [*_allocated(steps, outputs), f"{block}(fused, {', '.join(told)})"]
+    return [*_allocated(steps, outputs), f"{block}(fused, {', '.join(block_arguments)})"]
 
 
 def _product(steps: ComposedSteps, outputs: list[ComposedValue]) -> list[str]:
-    """The lines of a wrapper that launches a product and what ends it."""
+    """Return the wrapper's lines for a launch with a matrix product and its epilogue."""
     assert steps.product is not None
-    found, (a, b, bias) = steps.product
-    if steps.whole is not None or not found.common.is_floating_point:
+    block_call, (a, b, bias) = steps.product
+    if steps.whole is not None or not block_call.common.is_floating_point:
         raise Uncomposable("a product with a reduction, or of integers")
     space = _space(steps, outputs)
     size = steps.wrapper.named(f"({a.tensor}.shape[0], {b.tensor}.shape[1])")
     added = "None" if bias is None else f"{bias.tensor}.expand({size})"
-    product = [a.tensor, b.tensor, added, repr(found.how["beta"]), repr(found.how["alpha"])]
+    product = [a.tensor, b.tensor, added, repr(block_call.how["beta"]), repr(block_call.how["alpha"])]
     operands = [_viewed(_expanded(u, _shape(steps, u.at)), _shape(steps, u.at), space) for u in steps.used]
     dtypes = [str(v.like.dtype) for v in outputs]
     block = steps.functions.block("fused_products", "ended_product")
@@ -107,45 +117,50 @@ def _product(steps: ComposedSteps, outputs: list[ComposedValue]) -> list[str]:
     steps.main.append(f"return {', '.join(texts if len(texts) > 1 else texts * 2)}")
     results = [f"out{k}" for k in range(len(outputs))]
     orders = _tuple([_order(steps, v) for v in outputs])
-    told = f"{_tuple(product)}, {_tuple(operands)}, {space}, {_tuple(dtypes)}, {orders}"
-    lines = [f"{_tuple(results)} = {block}(fused, {told})"]
+    block_arguments = f"{_tuple(product)}, {_tuple(operands)}, {space}, {_tuple(dtypes)}, {orders}"
+    lines = [f"{_tuple(results)} = {block}(fused, {block_arguments})"]
     shapes = [_shape(steps, v) for v in outputs]
     return lines + [f"{out} = {out}.view({s})" for out, s in zip(results, shapes, strict=True) if s != space]
 
 
 def _space(steps: ComposedSteps, outputs: list[ComposedValue]) -> str:
-    """The shape over which a kernel goes: that of an input where there is one, which may lie so that no view of another
-    shape can be had; results are new and lie as they should."""
+    """Return the shape that the kernel iterates over: an input's shape if there is one.
+
+    An input's layout may not allow a view in another shape. Results are new, so their layout can be chosen to fit.
+    """
     return _shape(steps, steps.used[0].at if steps.used else outputs[0])
 
 
 def _order(steps: ComposedSteps, value: ComposedValue) -> str:
-    """By the numbers of which operands, in turn, the memory of a result lies; -1 is the product."""
-    places = {u.tensor: k for k, u in enumerate(steps.used)}
-    return _tuple([str(places.get(s, -1)) for s in ((PRODUCT,) if value.reduced else value.sources)])
+    """Return the operand numbers that determine a result's memory layout, in order of precedence; -1 is the product."""
+    numbers_by_tensor = {u.tensor: k for k, u in enumerate(steps.used)}
+    return _tuple([str(numbers_by_tensor.get(s, -1)) for s in ((PRODUCT,) if value.reduced else value.sources)])
 
 
 def _shape(steps: ComposedSteps, value: ComposedValue) -> str:
+    """Return a value's shape as source text in the wrapper."""
     return steps.wrapper.shape(value.shapes, steps.functions)
 
 
 def _text(value: ComposedValue) -> str:
+    """Return a value's expression."""
     assert value.expression is not None
     return value.expression.text
 
 
 def _expanded(used: UsedInput, shape: str, always: bool = False) -> str:
-    """An input as it is broadcast. always: though its shape is that already."""
+    """Return an input's source text, expanded to its broadcast shape; with `always`, even if the shape is the same."""
     same = used.value.shapes == used.at.shapes
     return used.tensor if same and not always else f"{used.tensor}.expand({shape})"
 
 
 def _viewed(tensor: str, shape: str, space: str) -> str:
+    """Return a tensor's source text, viewed in the shape that the kernel iterates over."""
     return tensor if shape == space else f"{tensor}.view({space})"
 
 
 def _level(steps: ComposedSteps, value: ComposedValue) -> str:
-    """Where an output belongs."""
+    """Return the level of an output: "element", "row" or "column"."""
     assert steps.whole is not None
     m, n = sizes(steps.whole, steps.row)
     if value.level == "element" and value.like.numel() != m * n:
@@ -156,7 +171,10 @@ def _level(steps: ComposedSteps, value: ComposedValue) -> str:
 
 
 def _row(steps: ComposedSteps, value: ComposedValue) -> str | None:
-    """The dimensions of a value that are a row; None of what is no element of each row and column."""
+    """Return the dimensions that form a row in a value, as source text.
+
+    None if the value does not have one element for each row and column.
+    """
     assert steps.whole is not None
     wanted, rank = sizes(steps.whole, steps.row), value.like.dim()
     if value.level == "row" or value.like.numel() != wanted[0] * wanted[1]:
@@ -173,6 +191,7 @@ def _row(steps: ComposedSteps, value: ComposedValue) -> str | None:
 
 
 def _allocated(steps: ComposedSteps, outputs: list[ComposedValue]) -> list[str]:
+    """Return the lines that allocate the outputs."""
     lines = []
     for k, value in enumerate(outputs):
         shape, dtype = _shape(steps, value), value.like.dtype
@@ -190,6 +209,7 @@ def _file(
     outputs: list[ComposedValue],
     body: list[str],
 ) -> str:
+    """Return the kernel file's text."""
     names = [f"a{i}" for i in range(len(subgraph.inputs))]
     block = steps.functions.block("fused_elements", "expect_shapes")
     expected = f"{block}({_tuple(names)}, {tuple(a.shape for a in subgraph.inputs)})"
@@ -224,7 +244,7 @@ def _file(
 
 
 def _told(subgraph: Subgraph) -> str:
-    """The steps, in a line each."""
+    """Return the steps as text, one line each."""
     count, lines = len(subgraph.inputs), []
     for step in subgraph.steps:
         read = ", ".join(f"a{k}" if k < len(subgraph.inputs) else f"value {k}" for k in numbers(step.arguments))
@@ -234,12 +254,15 @@ def _told(subgraph: Subgraph) -> str:
 
 
 def _indented(lines: Sequence[str]) -> list[str]:
+    """Return the lines, indented by four blanks."""
     return [f"    {line}" for line in lines]
 
 
 def _tuple(items: Sequence[str]) -> str:
+    """Return a tuple's source text."""
     return f"({', '.join(items)}{',' if len(items) == 1 else ''})"
 
 
 def _quoted(items: Sequence[str]) -> str:
+    """Return the source text for a tuple with strings."""
     return _tuple([f'"{item}"' for item in items])

@@ -1,4 +1,4 @@
-"""A subgraph as text for a prompt: its steps as calls of ATen."""
+"""Describe a subgraph in a prompt: its steps as ATen calls."""
 
 from __future__ import annotations
 
@@ -19,20 +19,21 @@ but 1."""
 
 
 def steps_text(subgraph: Subgraph) -> str:
-    """The steps, a line each, and what is returned."""
+    """Return the steps, one line each, and the results."""
     count = len(subgraph.inputs)
     names = [f"a{i}" for i in range(count)]
     lines = []
     for step in subgraph.steps:
-        made = [f"t{len(names) + k}" for k in range(step.results)]
-        lines.append(f"    {', '.join(made)} = {_call(step, names)}")
-        names += made
+        results = [f"t{len(names) + k}" for k in range(step.results)]
+        lines.append(f"    {', '.join(results)} = {_call(step, names)}")
+        names += results
     lines.append(f"    return {', '.join(names[k] for k in subgraph.outputs)}")
-    given = [f"    # a{i}: {told}" for i, told in enumerate(subgraph.inputs)]
-    return "\n".join([_HEAD, *given, *lines, "", _TAIL])
+    input_lines = [f"    # a{i}: {told}" for i, told in enumerate(subgraph.inputs)]
+    return "\n".join([_HEAD, *input_lines, *lines, "", _TAIL])
 
 
 def _call(step: SubgraphCall, names: list[str]) -> str:
+    """Return a step as a call in source text."""
     schema = resolve(step.overload)._schema
     words = []
     for argument in schema.arguments:
@@ -45,6 +46,7 @@ def _call(step: SubgraphCall, names: list[str]) -> str:
 
 
 def _value(value: Json, names: list[str]) -> str:
+    """Return an argument as source text."""
     if isinstance(value, list):
         return f"[{', '.join(_value(v, names) for v in value)}]"
     if not isinstance(value, dict):

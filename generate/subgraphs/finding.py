@@ -1,8 +1,9 @@
-"""Finding the subgraphs of a dataflow that are worth fusing.
+"""Find the subgraphs in a dataflow that are worth fusing.
 
-A subgraph grows from an anchor: attention first, then products with what is done to their results, then reductions with
-what stands before and after, then chains element by element. It stays convex (no path leaves it and comes back) and
-free of effects; views are steps where both ends are inside, and stay outside where only one is.
+A subgraph grows from an anchor. Attention comes first, then products with the elementwise calls on their results, then
+reductions with the elementwise calls before and after, then elementwise chains. A subgraph stays convex (no path
+leaves it and re-enters) and free of side effects. A view is a step if both its ends are inside, and stays outside if
+only one is.
 """
 
 from __future__ import annotations
@@ -20,19 +21,29 @@ from traces.values import Json
 
 FusionKind: TypeAlias = Literal["pointwise", "reduction", "product", "attention"]
 KINDS: tuple[FusionKind, ...] = get_args(FusionKind)
+# Kinds to search for in each pass. If kernels for some kinds are missing, later passes search the remaining calls for
+# simpler kinds.
 PASSES: tuple[tuple[FusionKind, ...], ...] = (KINDS, ("pointwise", "reduction"), ("pointwise",))
-# Where some kinds have no kernel: what to look for then, in what these leave.
 MAX_INPUTS = 8
-MAX_COMPUTING = 24  # calls of a subgraph that are no views
+MAX_COMPUTING = 24  # maximum number of calls in a subgraph, without views
 _SOFTMAX = tagged("softmaxes")
 _SIZED_VIEWS = tagged("sized_views")
 
 
 @dataclass(frozen=True)
 class Occurrence:
-    """Where a subgraph stands in a dataflow. calls: indices of its steps. inputs: numbers of the values that are its
-    a0, a1, and so on. outputs: numbers of the values that it gives, in the order of the subgraph's outputs: those that
-    something outside reads, itself or by a view, or that are kept. nbytes, launches: saved by one kernel for all."""
+    """A subgraph's position in a dataflow.
+
+    Attributes:
+        subgraph: Subgraph.
+        kind: Kind.
+        calls: Indices of its steps.
+        inputs: Numbers of the values that are its inputs a0, a1, and so on.
+        outputs: Numbers of its results, in the order of the subgraph's outputs. These are the values that are kept or
+            read outside, directly or through a view.
+        nbytes: Bytes of memory traffic that one kernel for all steps saves.
+        launches: Launches that it saves.
+    """
 
     subgraph: Subgraph
     kind: FusionKind
@@ -44,12 +55,19 @@ class Occurrence:
 
 
 def find(flow: Dataflow, kinds: Collection[FusionKind] = KINDS, taken: Collection[Occurrence] = ()) -> list[Occurrence]:
-    """All that is worth fusing of these kinds, in the order of the first calls. No call is in two of them but views,
-    and all can be fused at once; with those that are taken, too, which were found in this flow before."""
+    """Return the subgraphs of these kinds that are worth fusing, in the order of their first calls.
+
+    No call except a view is in two of them, and all of them can be fused at once, together with those in `taken`.
+
+    Args:
+        flow: Dataflow.
+        kinds: Kinds to search for.
+        taken: Subgraphs that were found in this flow before; their calls are not available.
+    """
     graph = FlowGraph(flow)
     for before in taken:
         graph.join(frozenset(i for i in before.calls if graph.roles[i] != "view"))
-    found: list[Occurrence] = []
+    occurrences: list[Occurrence] = []
     for kind in (k for k in _GROWING if k in kinds):
         grow, anchors = _GROWING[kind]
         for anchor, role in enumerate(graph.roles):
@@ -57,12 +75,12 @@ def find(flow: Dataflow, kinds: Collection[FusionKind] = KINDS, taken: Collectio
                 group = grow(graph, anchor)
                 if len(group) > 1 and (occurrence := _occurrence(graph, kind, group)) is not None:
                     graph.join(group)
-                    found.append(occurrence)
-    return sorted(found, key=lambda o: o.calls)
+                    occurrences.append(occurrence)
+    return sorted(occurrences, key=lambda o: o.calls)
 
 
 def barriers(flow: Dataflow) -> dict[str, str]:
-    """By overload, why its calls are in no subgraph."""
+    """Return by overload why its calls cannot be in a subgraph."""
     return {call.overload: reason for call in flow.calls if (reason := barrier(call))}
 
 
@@ -71,7 +89,7 @@ Fits: TypeAlias = Callable[[FlowCall], bool]
 
 
 def _attention(graph: FlowGraph, anchor: int) -> Group:
-    """Attention with the casts and pointwise steps around it; likewise softmax between two products."""
+    """Return attention with the casts and pointwise steps around it, or a softmax between two products."""
     group: Group = frozenset((anchor,))
     if graph.roles[anchor] == "attention":
         sizes = {graph.size(v) for v in graph.flow.calls[anchor].reads} | _sizes(graph, anchor)
@@ -88,8 +106,11 @@ def _attention(graph: FlowGraph, anchor: int) -> Group:
 
 
 def _product(graph: FlowGraph, anchor: int) -> Group:
-    """A product and what is done to each element of its result; a cast to a wider type is left to what computes with
-    it, which then reads fewer bytes, and what only reductions read to these."""
+    """Return a product with the elementwise calls on its result.
+
+    A cast to a wider type is left to the computation that reads it, which then reads fewer bytes. Calls that only
+    reductions read are left to these.
+    """
     of_size = _of_sizes(graph, _sizes(graph, anchor))
 
     def fits(call: FlowCall) -> bool:
@@ -99,34 +120,34 @@ def _product(graph: FlowGraph, anchor: int) -> Group:
 
 
 def _reduced_alone(graph: FlowGraph, call: FlowCall) -> bool:
-    """Whether nothing but reductions reads its results."""
-    made = [v for v in call.results if v is not None]
-    readers = [graph.roles[i] for v in made for i in graph.readers.get(v, ())]
-    kept = any(v in graph.kept for v in made)
+    """Return True if only reductions read the call's results."""
+    results = [v for v in call.results if v is not None]
+    readers = [graph.roles[i] for v in results for i in graph.readers.get(v, ())]
+    kept = any(v in graph.kept for v in results)
     return bool(readers) and not kept and all(role == "reduction" for role in readers)
 
 
 def _widened(graph: FlowGraph, call: FlowCall) -> bool:
-    """Whether it is a cast to a wider type for a pointwise call or a reduction."""
-    made = [v for v in call.results if v is not None]
-    wider = len(call.reads) == len(made) == 1 and graph.nbytes(made[0]) > graph.nbytes(call.reads[0])
-    return wider and any(graph.roles[i] in ("pointwise", "reduction") for i in graph.readers.get(made[0], ()))
+    """Return True if the call is a cast to a wider type for a pointwise call or a reduction."""
+    results = [v for v in call.results if v is not None]
+    wider = len(call.reads) == len(results) == 1 and graph.nbytes(results[0]) > graph.nbytes(call.reads[0])
+    return wider and any(graph.roles[i] in ("pointwise", "reduction") for i in graph.readers.get(results[0], ()))
 
 
 def _reduction(graph: FlowGraph, anchor: int) -> Group:
-    """A reduction, what makes the elements that it reduces, and what is done with its results."""
+    """Return a reduction with the elementwise calls on its inputs and on its results."""
     call = graph.flow.calls[anchor]
-    whole = max(map(graph.size, call.reads))
-    before = _grown(graph, frozenset((anchor,)), _of_sizes(graph, {whole}), after=False)
-    return _grown(graph, before, _of_sizes(graph, {whole} | _sizes(graph, anchor)), before=False)
+    input_size = max(map(graph.size, call.reads))
+    before = _grown(graph, frozenset((anchor,)), _of_sizes(graph, {input_size}), after=False)
+    return _grown(graph, before, _of_sizes(graph, {input_size} | _sizes(graph, anchor)), before=False)
 
 
 def _pointwise(graph: FlowGraph, anchor: int) -> Group:
-    """What is done to each element, over one range of elements."""
+    """Return a chain of elementwise calls over one range of elements."""
     return _grown(graph, frozenset((anchor,)), _of_sizes(graph, _sizes(graph, anchor)))
 
 
-# In the order in which they are looked for, with the roles of what they grow from.
+# Kinds in the order of the search, with the roles of their anchors.
 _GROWING: dict[FusionKind, tuple[Callable[[FlowGraph, int], Group], tuple[Role, ...]]] = {
     "attention": (_attention, ("attention", "reduction")),
     "product": (_product, ("product",)),
@@ -136,11 +157,12 @@ _GROWING: dict[FusionKind, tuple[Callable[[FlowGraph, int], Group], tuple[Role, 
 
 
 def _sizes(graph: FlowGraph, call: int) -> set[int]:
+    """Return the element counts of a call's results."""
     return {graph.size(v) for v in graph.flow.calls[call].results if v is not None}
 
 
 def _of_sizes(graph: FlowGraph, sizes: set[int]) -> Fits:
-    """Pointwise calls with results of so many elements."""
+    """Return a predicate for calls whose results have these element counts."""
     return lambda call: {graph.size(v) for v in call.results if v is not None} <= sizes
 
 
@@ -153,8 +175,17 @@ def _grown(  # noqa: PLR0913 - each is a way to grow
     in_order: bool = True,
     outputs: int = 0,
 ) -> Group:
-    """The set with all neighbours that are pointwise and fit, as long as there are any. in_order: only over views that
-    leave the elements in order. outputs: at most so many, if not 0."""
+    """Return the group with all pointwise neighbours that fit.
+
+    Args:
+        graph: Graph.
+        group: Calls to start with.
+        fits: Predicate for a neighbour.
+        before: True to add producers.
+        after: True to add consumers.
+        in_order: True to cross only views that keep the elements' order.
+        outputs: Maximum number of outputs; 0 for no limit.
+    """
     tried = set[int]()
     while True:
         near = [*(_producers(graph, group, in_order) if before else ())]
@@ -172,9 +203,9 @@ def _grown(  # noqa: PLR0913 - each is a way to grow
 
 
 def _with(graph: FlowGraph, group: Group, call: int, in_order: bool) -> Group | None:
-    """The set with one more call; None where that is none that can be fused."""
+    """Return the group with one more call; None if the result cannot be fused."""
     larger = group | {call}
-    if len({graph.flow.calls[i].phase for i in larger}) > 1:  # what a program does at different times, in other graphs
+    if len({graph.flow.calls[i].phase for i in larger}) > 1:  # different phases run at different times, in other graphs
         return None
     if len(larger) > MAX_COMPUTING or not graph.is_free(call) or not graph.is_plain(graph.flow.calls[call]):
         return None
@@ -185,6 +216,7 @@ def _with(graph: FlowGraph, group: Group, call: int, in_order: bool) -> Group | 
 
 
 def _producers(graph: FlowGraph, group: Group, in_order: bool) -> Iterator[int]:
+    """Yield the free calls whose results the group reads, across views."""
     for i in sorted(group, reverse=True):
         for value in graph.flow.calls[i].reads:
             root, _ = graph.views(value, in_order)
@@ -194,6 +226,7 @@ def _producers(graph: FlowGraph, group: Group, in_order: bool) -> Iterator[int]:
 
 
 def _consumers(graph: FlowGraph, group: Group, in_order: bool) -> Iterator[int]:
+    """Yield the free calls that read the group's results, across views."""
     made = {v for i in group for v in graph.flow.calls[i].results if v is not None}
     for value in sorted(made):
         for i in sorted(graph.readers.get(value, ())):
@@ -203,38 +236,41 @@ def _consumers(graph: FlowGraph, group: Group, in_order: bool) -> Iterator[int]:
 
 
 def _inputs(graph: FlowGraph, group: Group, in_order: bool) -> list[int] | None:
-    """The values that come from outside, in the order of their first use; None if one of them is a view of what is made
-    inside, as is one with elements in another order."""
-    made = {v for i in group for v in graph.flow.calls[i].results if v is not None}
-    found: dict[int, None] = {}
+    """Return the values from outside, in the order of their first use.
+
+    None if one of them is a view of a result inside the group, such as a view with the elements in another order.
+    """
+    results = {v for i in group for v in graph.flow.calls[i].results if v is not None}
+    outside: dict[int, None] = {}
     for i in sorted(group):
         for value in graph.flow.calls[i].reads:
             root, _ = graph.views(value, in_order)
-            if root in made:
+            if root in results:
                 continue
-            if graph.root(value) in made:
+            if graph.root(value) in results:
                 return None
-            found.setdefault(value)
-    return list(found)
+            outside.setdefault(value)
+    return list(outside)
 
 
 def _outputs(graph: FlowGraph, group: Group) -> list[int]:
-    made = [v for i in sorted(group) for v in graph.flow.calls[i].results if v is not None]
-    return [v for v in made if v in graph.kept or graph.readers.get(v, set()) - group]
+    """Return the results that are kept or read outside the group."""
+    results = [v for i in sorted(group) for v in graph.flow.calls[i].results if v is not None]
+    return [v for v in results if v in graph.kept or graph.readers.get(v, set()) - group]
 
 
 def _occurrence(graph: FlowGraph, kind: FusionKind, group: Group) -> Occurrence | None:
-    """None where nothing outside reads anything of it."""
+    """Return the group as a subgraph; None if nothing outside reads its results."""
     in_order = kind != "attention"
     inputs, outputs = _inputs(graph, group, in_order), _outputs(graph, group)
     if inputs is None or not outputs:
         return None
-    made = {v for i in group for v in graph.flow.calls[i].results if v is not None}
+    results = {v for i in group for v in graph.flow.calls[i].results if v is not None}
     steps = set(group)
     for i in group:
         for value in graph.flow.calls[i].reads:
             root, views = graph.views(value, in_order)
-            steps |= set(views) if root in made else set()
+            steps |= set(views) if root in results else set()
     calls = tuple(sorted(steps))
     numbers = {value: k for k, value in enumerate(inputs)}
     written: list[SubgraphCall] = []
@@ -244,16 +280,18 @@ def _occurrence(graph: FlowGraph, kind: FusionKind, group: Group) -> Occurrence 
         written.append(SubgraphCall(call.overload, _arguments(call, numbers), len(call.results)))
         numbers.update((v, count + k) for k, v in enumerate(call.results) if v is not None and v not in numbers)
         count += len(call.results)
-    given = tuple(SubgraphInput.like(graph.flow.values[v].dtype, graph.flow.values[v].shape) for v in inputs)
-    subgraph = Subgraph(given, tuple(written), tuple(numbers[v] for v in outputs))
+    subgraph_inputs = tuple(SubgraphInput.like(graph.flow.values[v].dtype, graph.flow.values[v].shape) for v in inputs)
+    subgraph = Subgraph(subgraph_inputs, tuple(written), tuple(numbers[v] for v in outputs))
     return Occurrence(
         subgraph, kind, calls, tuple(inputs), tuple(outputs), _saved(graph, group, inputs, outputs), len(group) - 1
     )
 
 
 def _arguments(call: FlowCall, numbers: dict[int, int]) -> Json:
-    """The arguments of a step. A view says how many elements each dimension has but the first, of which any number
-    will do."""
+    """Return a step's arguments with the subgraph's value numbers.
+
+    A view to a fixed size gets -1 for its first dimension, so that the subgraph applies to any batch size.
+    """
     arguments: dict[str, Any] = {name: _renumbered(value, numbers) for name, value in call.arguments.items()}
     size = arguments.get("size")
     if base_name(resolve(call.overload)) in _SIZED_VIEWS and isinstance(size, list) and size and -1 not in size:
@@ -262,6 +300,7 @@ def _arguments(call: FlowCall, numbers: dict[int, int]) -> Json:
 
 
 def _renumbered(tree: Json, numbers: dict[int, int]) -> Json:
+    """Replace value numbers in an argument tree."""
     if isinstance(tree, dict):
         if tree.keys() == {"tensor"}:
             return {"tensor": numbers[tree["tensor"]]}
@@ -270,11 +309,11 @@ def _renumbered(tree: Json, numbers: dict[int, int]) -> Json:
 
 
 def _saved(graph: FlowGraph, group: Group, inputs: list[int], outputs: list[int]) -> int:
-    """Bytes that one kernel neither writes nor reads again."""
+    """Return the bytes that one kernel does not have to write or read again."""
     reads = [graph.root(v) for i in group for v in dict.fromkeys(graph.flow.calls[i].reads)]
-    made = {v for i in group for v in graph.flow.calls[i].results if v is not None}
+    results = {v for i in group for v in graph.flow.calls[i].results if v is not None}
     read = {root: reads.count(root) for root in reads}
-    again = sum(graph.nbytes(v) * n for v, n in read.items() if v in made)
+    again = sum(graph.nbytes(v) * n for v, n in read.items() if v in results)
     shared = sum(graph.nbytes(v) * (read[graph.root(v)] - 1) for v in {graph.root(v) for v in inputs})
-    unread = sum(graph.nbytes(v) for v in made - set(outputs))
+    unread = sum(graph.nbytes(v) for v in results - set(outputs))
     return again + shared + unread

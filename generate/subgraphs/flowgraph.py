@@ -1,7 +1,7 @@
-"""A dataflow as a graph of calls: what each needs, what may be part of a subgraph, and in which order they can run.
+"""Represent a dataflow as a graph of calls: dependencies, possible roles in a subgraph, and a valid order of execution.
 
-Views compute nothing and cost nothing, so they are no nodes: a call that reads a view reads its root, the value that
-was computed, and the views between the two are steps of whatever subgraph has both ends.
+Views compute nothing and cost nothing, so they are not nodes. A call that reads a view reads its root, the value that
+was computed. The views between the two become steps of a subgraph that contains both ends.
 """
 
 from __future__ import annotations
@@ -33,13 +33,14 @@ _BY_DATA = (torch.Tag.dynamic_output_shape, torch.Tag.data_dependent_output)
 
 
 def role(call: FlowCall) -> Role:
-    """What a call can be in a subgraph; "other": no part of one, which `barrier` explains."""
+    """Return the call's role in a subgraph; "other" if it cannot be in one (`barrier` returns the reason)."""
     of_overload = _role(call.overload)
     return of_overload if of_overload == "view" or not barrier(call) else "other"
 
 
 @cache
 def _role(overload: str) -> Role:
+    """Return an overload's role, regardless of its arguments."""
     op = resolve(overload)
     base = base_name(op)
     if kind(op) == "view":
@@ -54,10 +55,10 @@ def _role(overload: str) -> Role:
 
 
 def barrier(call: FlowCall) -> str:
-    """Why a call can be no part of a subgraph, in a line; "" where it can."""
+    """Return why a call cannot be in a subgraph, in one line; '' if it can."""
     op, name = resolve(call.overload), call.overload
-    given = {n: v for n, v in call.arguments.items() if n == "dropout_p"}
-    if kind(op, decoded(given, [], name)) == "random":
+    dropout = {n: v for n, v in call.arguments.items() if n == "dropout_p"}
+    if kind(op, decoded(dropout, [], name)) == "random":
         return f"{name} draws random numbers, and draws have their order"
     if written(op):
         return f"{name} writes an argument, which others may read before and after"
@@ -77,105 +78,115 @@ def barrier(call: FlowCall) -> str:
 
 
 def _holds(tree: Json, tag: str) -> bool:
+    """Return True if an argument tree contains a tag."""
     if isinstance(tree, dict):
         return tag in tree or any(_holds(v, tag) for v in tree.values())
     return isinstance(tree, list) and any(_holds(v, tag) for v in tree)
 
 
 class FlowGraph:
-    """The calls of a dataflow that are no views, in an order in which they can run; groups of them count as one."""
+    """The calls in a dataflow, without views, in a valid order of execution; a group counts as one node."""
 
     def __init__(self, flow: Dataflow) -> None:
         self.flow = flow
         self.roles = [role(call) for call in flow.calls]
         self._maker: dict[int, int] = {}  # index of the call that made a value
-        known = set(flow.sources)  # a view of a view may be what there was before
+        known = set(flow.sources)  # a view of a view may return a value that already exists
         for i, call in enumerate(flow.calls):
             known.update(call.reads)
             self._maker.update((v, i) for v in call.results if v is not None and v not in known)
             known.update(v for v in call.results if v is not None)
-        self.readers: dict[int, set[int]] = defaultdict(set)  # calls, but for views, by root
+        self.readers: dict[int, set[int]] = defaultdict(set)  # calls that read a root, without views
         self._needs: list[set[int]] = [set() for _ in flow.calls]
         self._depend()
         self.kept = {self.root(value) for value in flow.kept}
         nodes = [i for i, r in enumerate(self.roles) if r != "view"]
         self._order = nodes
         self._place = {node: place for place, node in enumerate(nodes)}
-        self._members: dict[int, frozenset[int]] = {}  # of a group by each of its calls
+        self._members: dict[int, frozenset[int]] = {}  # a call's group
 
     def _depend(self) -> None:
-        """Reads come after what makes the value; in one memory writes come after, and before, all other uses."""
+        """Compute the dependencies between calls.
+
+        A read depends on the call that made the value. Within one memory, a write depends on all earlier uses,
+        and all later uses depend on it.
+        """
         writers: dict[int, int] = {}
         users: dict[int, set[int]] = defaultdict(set)
         for i, call in enumerate(self.flow.calls):
             if self.roles[i] == "view" and not call.writes:
                 continue
-            wrote = {self._memory(v) for v in call.writes}
+            written_memories = {self._memory(v) for v in call.writes}
             for value in call.reads:
                 self.readers[self.root(value)].add(i)
                 maker = self._maker.get(self.root(value))
                 memory = self._memory(value)
                 self._needs[i] |= {n for n in (maker, writers.get(memory)) if n is not None and n != i}
                 users[memory].add(i)
-            for memory in wrote:
+            for memory in written_memories:
                 self._needs[i] |= users[memory] - {i}
                 writers[memory], users[memory] = i, {i}
 
     def _memory(self, value: int) -> int:
-        """The number of a value's memory; that of its root, where it has none."""
+        """Return the identifier of a value's memory, or of its root's memory; a negative number if neither is known."""
         memory, root = self.flow.values[value].memory, self.root(value)
         memory = self.flow.values[root].memory if memory is None else memory
         return -1 - root if memory is None else memory
 
     def maker(self, value: int) -> int | None:
-        """Index of the call that made a value; None of what comes from outside."""
+        """Return the index of the call that made a value; None if it comes from outside."""
         return self._maker.get(value)
 
     def views(self, value: int, in_order: bool = False) -> tuple[int, list[int]]:
-        """The value that this one is a view of, and the calls between the two, the first first. in_order: go back over
-        no view that has other elements or another order of these."""
+        """Return the root of a value, and the views between the root and the value, in order.
+
+        Args:
+            value: Number of the value.
+            in_order: True to stop at a view that selects elements or changes their order.
+        """
         calls: list[int] = []
-        while (made := self._maker.get(value)) is not None and self.roles[made] == "view":
-            call = self.flow.calls[made]
+        while (producer := self._maker.get(value)) is not None and self.roles[producer] == "view":
+            call = self.flow.calls[producer]
             if call.writes or not call.reads or (in_order and base_name(resolve(call.overload)) not in _IN_ORDER):
                 break
-            if _holds(call.arguments, "unsupported"):  # such as a size that only the program knows
+            if _holds(call.arguments, "unsupported"):  # an argument that was not recorded, such as a symbolic size
                 break
-            calls.append(made)
+            calls.append(producer)
             value = call.reads[0]
         return value, calls[::-1]
 
     def root(self, value: int) -> int:
-        """The value that this one is a view of, or itself."""
+        """Return the value that this one is a view of, or the value itself."""
         return self.views(value)[0]
 
     def size(self, value: int) -> int:
-        """Elements."""
+        """Return the number of elements."""
         return math.prod(self.flow.values[value].shape)
 
     def nbytes(self, value: int) -> int:
+        """Return the number of bytes."""
         dtype: torch.dtype = getattr(torch, self.flow.values[value].dtype)
         return self.size(value) * dtype.itemsize
 
     def is_plain(self, call: FlowCall) -> bool:
-        """Whether all that it takes and makes are tensors of the usual dtypes, which have elements."""
+        """Return True if all operands and results are non-empty strided tensors of the usual dtypes."""
         values = [self.flow.values[v] for v in (*call.reads, *call.results) if v is not None]
         return all(v.dtype in _PLAIN and 0 not in v.shape and len(v.stride) == len(v.shape) for v in values)
 
     def is_free(self, call: int) -> bool:
-        """Whether a call is in no group yet."""
+        """Return True if a call is not in a group yet."""
         return call not in self._members
 
     def is_convex(self, group: Collection[int]) -> bool:
-        """Whether no path leaves a set of calls and comes back."""
+        """Return True if no path leaves a set of calls and re-enters it."""
         return self._behind(group) is not None
 
     def join(self, group: frozenset[int]) -> None:
-        """Make one node of a convex set of free calls: what depends on it moves behind it."""
+        """Merge a convex set of free calls into one node, and move its dependents behind it."""
         behind = self._behind(group)
         assert behind is not None
-        places = [self._place[i] for i in group]
-        lo, hi = min(places), max(places) + 1
+        positions = [self._place[i] for i in group]
+        lo, hi = min(positions), max(positions) + 1
         span = self._order[lo:hi]
         before = [n for n in span if n not in behind and n not in group]
         self._order[lo:hi] = [*before, *sorted(group), *(n for n in span if n in behind)]
@@ -183,10 +194,12 @@ class FlowGraph:
         self._members.update(dict.fromkeys(group, group))
 
     def _behind(self, group: Collection[int]) -> set[int] | None:
-        """Of the calls between the first and the last of a set those that depend on it; None if one of it does on
-        these. A group stands together in the order, and is taken as a whole."""
-        places = [self._place[i] for i in group]
-        lo, hi = min(places), max(places) + 1
+        """Return the calls that depend on the set and lie between its first and last call.
+
+        None if the set depends on one of them. A group is contiguous in the order, and is treated as a whole.
+        """
+        positions = [self._place[i] for i in group]
+        lo, hi = min(positions), max(positions) + 1
         inside, behind = set(group), set[int]()
         for node in self._order[lo:hi]:
             members = self._members.get(node, frozenset((node,)))
@@ -199,7 +212,7 @@ class FlowGraph:
         return behind
 
     def needed(self, call: int) -> Iterator[tuple[int, int]]:
-        """The tensors that a call reads, each as (value, the free call that computed it, or -1)."""
+        """Yield each tensor that a call reads, with the free call that computed it, or -1."""
         for value in dict.fromkeys(self.flow.calls[call].reads):
             maker = self._maker.get(self.root(value))
             yield value, maker if maker is not None and self.is_free(maker) else -1

@@ -1,5 +1,8 @@
-"""Layer normalization and its gradient as lines of a kernel, by functions of blocks/fused_rows.py: the library's
-kernels of these launch themselves, and hand no functions to blocks."""
+"""Write layer normalization and its gradient as kernel lines, with functions from blocks/fused_rows.py.
+
+The library's kernels for these operators launch themselves and pass no functions to blocks, so `asking` cannot read
+them.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +22,10 @@ _FP32 = torch.float32
 def _forward(
     steps: KernelLines, given: Mapping[str, Any], made: Sequence[torch.Tensor], find: Find
 ) -> list[ComposedValue]:
+    """Write `native_layer_norm`: output, mean and reciprocal standard deviation.
+
+    All arithmetic is in fp32. The statistics are fp32 if the parameters have a half-precision dtype.
+    """
     x, weight, bias = (find(given[name]) for name in ("input", "weight", "bias"))
     whole, text = _row(steps, x, _row_of(given), made[0])
     block = steps.functions.block
@@ -30,49 +37,55 @@ def _forward(
     out += f" + {_read(steps, bias, whole)}" if bias is not None else ""
     parameter = weight or bias or x
     assert parameter is not None
-    kept = _FP32 if parameter.like.dtype in HALVES else parameter.like.dtype
+    statistics_dtype = _FP32 if parameter.like.dtype in HALVES else parameter.like.dtype
     row = steps.reduced(whole, made[1], _row_of(given), "row")
     return [
         steps.held(out, _FP32, made[0].dtype, whole),
-        steps.held(mean, _FP32, kept, row),
-        steps.held(rstd, _FP32, kept, row),
+        steps.held(mean, _FP32, statistics_dtype, row),
+        steps.held(rstd, _FP32, statistics_dtype, row),
     ]
 
 
 def _backward(
     steps: KernelLines, given: Mapping[str, Any], made: Sequence[torch.Tensor | None], find: Find
 ) -> list[ComposedValue | None]:
+    """Write `native_layer_norm_backward`: the gradients that `output_mask` selects.
+
+    The parameters' gradients are column sums.
+    """
     names = ("grad_out", "input", "mean", "rstd", "weight")
     grad, x, mean, rstd, weight = (find(given[name]) for name in names)
     assert grad is not None and x is not None and mean is not None and rstd is not None
     whole, text = _row(steps, x, _row_of(given), torch.empty_like(x.like))
     g = steps.line(_read(steps, grad, whole))
     xhat = steps.line(f"({text} - {_read(steps, mean, whole)}) * {_read(steps, rstd, whole)}")
-    found: list[ComposedValue | None] = [None, None, None]
+    gradients: list[ComposedValue | None] = [None, None, None]
     if given["output_mask"][0]:
         weighted = g if weight is None else steps.line(f"{g} * {_read(steps, weight, whole)}")
         gradient = steps.functions.block("fused_rows", "layer_norm_gradient")
         out = f"{gradient}({weighted}, {xhat}, {_read(steps, rstd, whole)}, mask, n)"
-        found[0] = steps.held(out, _FP32, x.like.dtype, whole)
+        gradients[0] = steps.held(out, _FP32, x.like.dtype, whole)
     for k, summed in ((1, f"{g} * {xhat}"), (2, g)):
         like = made[k]
         if given["output_mask"][k] and like is not None:
             total = steps.add_column(summed)
-            found[k] = steps.held(total, _FP32, like.dtype, _column_of(steps, whole, like))
-    return found
+            gradients[k] = steps.held(total, _FP32, like.dtype, _column_of(steps, whole, like))
+    return gradients
 
 
 def _row_of(given: Mapping[str, Any]) -> list[int]:
+    """Return the normalized dimensions, counted from the end."""
     return list(range(-len(given["normalized_shape"]), 0))
 
 
 def _column_of(steps: KernelLines, whole: ComposedValue, like: torch.Tensor) -> ComposedValue:
+    """Return a value with a parameter gradient's shape, without an expression."""
     shape = f"{steps.wrapper.shape(whole.shapes, steps.functions)}[-{like.dim()}:]"
     return ComposedValue(like, None, "", "column", (steps.wrapper.named(shape),), True, whole.sources)
 
 
 def _row(steps: KernelLines, x: ComposedValue | None, row: list[int], like: torch.Tensor) -> tuple[ComposedValue, str]:
-    """The value that is normalized, and what it is in fp32."""
+    """Return the value that is normalized, and its variable in fp32."""
     assert x is not None
     if x.like.dtype not in (*HALVES, _FP32):
         raise Uncomposable(f"layer normalization of {x.like.dtype}")
@@ -83,6 +96,7 @@ def _row(steps: KernelLines, x: ComposedValue | None, row: list[int], like: torc
 
 
 def _read(steps: KernelLines, value: ComposedValue | None, at: ComposedValue) -> str:
+    """Return a value's expression in fp32."""
     assert value is not None
     return steps.expression(value, at).read(_FP32, steps.functions)
 

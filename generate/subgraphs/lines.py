@@ -1,4 +1,7 @@
-"""The lines of a kernel and of its wrapper that are being written, and what values are made of others there."""
+"""Generate the lines of a fused kernel and its wrapper.
+
+`KernelLines` also derives each new value's shape and memory layout from its operands.
+"""
 
 from __future__ import annotations
 
@@ -21,8 +24,17 @@ from generate.subgraphs.values import (
 
 
 class KernelLines:
-    """main: lines of the kernel's function; finish: of what follows sums down columns. columns: what main adds to
-    these, in their order. whole: the value whose last `trailing` dimensions are a row, None where nothing is reduced
+    """The lines of a kernel that is being generated.
+
+    Attributes:
+        functions: Functions and imports from kernel files.
+        wrapper: Lines of the wrapper.
+        main: Lines of the kernel's function.
+        finish: Lines of the function that follows the column sums.
+        columns: Terms that `main` adds to the column sums, in order.
+        used: Inputs that the kernel reads.
+        whole: The value whose dimensions `row` form a row; None if nothing is reduced.
+        row: Dimensions of `whole` that form a row.
     """
 
     def __init__(self) -> None:
@@ -35,14 +47,14 @@ class KernelLines:
         self.row: frozenset[int] = frozenset()
 
     def line(self, text: str, finish: bool = False) -> str:
-        """Write `v = text`; returns the variable."""
+        """Write `v = text`, and return the variable's name."""
         lines = self.finish if finish else self.main
         name = f"{'w' if finish else 'v'}{len(lines)}"
         lines.append(f"{name} = {text}")
         return name
 
     def expression(self, value: ComposedValue, at: ComposedValue) -> KernelExpression:
-        """A value as it is used to make another."""
+        """Return a value's expression for use in another value; an input becomes a parameter of the kernel."""
         if value.expression is not None:
             if value.level == "column" and at.level != "column":
                 raise Uncomposable("what is summed down columns is used in the rows again")
@@ -56,7 +68,7 @@ class KernelLines:
         return KernelExpression(self.used[-1].parameter, value.like.dtype)
 
     def combined(self, operands: Sequence[ComposedValue], like: torch.Tensor) -> ComposedValue:
-        """What is made of values element by element, as yet without an expression."""
+        """Return a value that is computed element by element from the operands, without an expression yet."""
         computed = [v for v in operands if v.expression is not None]
         levels = {v.level for v in computed}
         level = "column" if levels == {"column"} else "element"
@@ -74,7 +86,17 @@ class KernelLines:
     def held(
         self, text: str, common: torch.dtype, dtype: torch.dtype, at: ComposedValue, cast: bool = False
     ) -> ComposedValue:
-        """A result of a function of this common dtype, of its own dtype."""
+        """Write a function's result to a variable, and return it as a value with its own dtype.
+
+        Half-precision results stay in fp32 unless `cast` is set.
+
+        Args:
+            text: Expression.
+            common: Dtype that the function computes in.
+            dtype: Dtype of the result in ATen.
+            at: Value with the result's shape, level and layout.
+            cast: True to round to `dtype`.
+        """
         wide = dtype in HALVES and not cast
         if cast or not wide and not (dtype.is_floating_point and types_of(common)[1] == types_of(dtype)[0]):
             text = f"{self.functions.block('types', 'convert')}({text}, {types_of(dtype)[0]})"
@@ -89,20 +111,23 @@ class KernelLines:
     def reduced(
         self, whole: ComposedValue, like: torch.Tensor, dims: Sequence[int], level: ValueLevel
     ) -> ComposedValue:
-        """What is left of a value when it is reduced along these dimensions, as yet without an expression."""
-        kept = len(like.shape) == len(whole.shape)
+        """Return the value that results from reducing `whole` along these dimensions, without an expression yet."""
+        keepdim = len(like.shape) == len(whole.shape)
         block = self.functions.block("fused_rows", "shape_reduced")
-        told = f"{block}({self.wrapper.shape(whole.shapes, self.functions)}, {tuple(dims)}, {kept})"
-        return ComposedValue(like, None, "", level, (self.wrapper.named(told),), True, whole.sources)
+        shape = f"{block}({self.wrapper.shape(whole.shapes, self.functions)}, {tuple(dims)}, {keepdim})"
+        return ComposedValue(like, None, "", level, (self.wrapper.named(shape),), True, whole.sources)
 
     def add_column(self, text: str) -> str:
-        """Sum this down columns; returns the sum's variable in `finish`."""
+        """Add a term to sum over rows, and return the sum's variable in `finish`."""
         self.columns.append(f"{self.functions.block('fused_rows', 'column_sum')}({text}, mask)")
         return f"t{len(self.columns) - 1}"
 
     def reduces(self, whole: ComposedValue, dims: Sequence[int], along: bool) -> None:
-        """A row is what lies along these dimensions of a value, or else along its others. Raises Uncomposable where
-        rows were others before."""
+        """Define a row as the given dimensions of a value, or, if `along` is False, as its other dimensions.
+
+        Raises:
+            Uncomposable: If the kernel already has rows of another shape.
+        """
         rank = len(whole.shape)
         named = frozenset(d % max(rank, 1) for d in dims)
         row = named if along else frozenset(range(rank)) - named
@@ -116,17 +141,20 @@ class KernelLines:
 
 
 def _deciding(operands: Sequence[ComposedValue], count: int) -> tuple[str, ...]:
-    """The inputs that decide how memory of so many elements lies: those before the first that lies in the order of all
-    its dimensions. One that is broadcast over rows, as what is left of a reduction is, decides nothing."""
-    found: list[str] = []
+    """Return the inputs that determine the memory layout of a tensor with `count` elements.
+
+    These are the inputs before the first operand that is contiguous in all its dimensions. An operand that is
+    broadcast over rows, such as a reduction's result, does not count.
+    """
+    sources: list[str] = []
     for value in operands:
         if value.reduced and value.like.numel() == count:
             break
-        found += [] if value.reduced else value.sources
-    return tuple(dict.fromkeys(found))
+        sources += [] if value.reduced else value.sources
+    return tuple(dict.fromkeys(sources))
 
 
 def sizes(value: ComposedValue, row: Collection[int]) -> tuple[int, int]:
-    """How many rows there are, and elements in each, where these dimensions are a row."""
+    """Return the number of rows, and the elements in each, if these dimensions form a row."""
     n = math.prod(value.shape[d] for d in row)
     return math.prod(n for d, n in enumerate(value.shape) if d not in row), n

@@ -1,4 +1,4 @@
-"""Graphs of ATen calls as the text of one Python file that needs nothing but torch and Triton."""
+"""Write a graph of ATen calls as one Python file that depends only on torch and Triton."""
 
 from __future__ import annotations
 
@@ -24,12 +24,18 @@ from traces.subgraphs import Subgraph
 from verify.contract.kernel_file import KernelFile
 from verify.linking import link
 
-FusedCalls: TypeAlias = Mapping[str, tuple[Subgraph, list[Any]]]  # by overload, with an example's shapes
+FusedCalls: TypeAlias = Mapping[str, tuple[Subgraph, list[Any]]]  # subgraph and example shapes by overload
 
 
 class StandaloneForward:
-    """The body of a `forward` whose calls are kernels'. kernels, by_torch: how often each overload is called by a
-    kernel, and by PyTorch, for want of one."""
+    """The body of a `forward` method whose calls use kernels.
+
+    Attributes:
+        functions: Functions and imports from kernel files.
+        lines: Lines of the method.
+        kernels: Number of calls per overload that a kernel serves.
+        by_torch: Number of calls per overload that fall back to PyTorch.
+    """
 
     def __init__(self, library: Library) -> None:
         self.functions = TakenFunctions()
@@ -40,7 +46,16 @@ class StandaloneForward:
         self._imports: set[str] = set()
 
     def write(self, module: GraphModule, inputs: Mapping[str, str], fused: FusedCalls) -> None:
-        """inputs: what each placeholder is, as source. fused: the subgraphs among the calls, with shapes."""
+        """Write the lines for a graph.
+
+        Args:
+            module: Graph.
+            inputs: Source text for each placeholder.
+            fused: Subgraphs among the calls, with example shapes.
+
+        Raises:
+            Uncomposable: If the graph contains a constant tensor.
+        """
         for node in module.graph.nodes:
             if node.op == "placeholder":
                 self.lines.append(f"{node.name} = {inputs[node.name]}")
@@ -54,17 +69,18 @@ class StandaloneForward:
                 self._call(node, fused)
 
     def text(self) -> str:
-        """Imports, functions and kernels that the lines need, linked."""
+        """Return the linked source: imports, functions and kernels that the lines use."""
         blocks = [f"from blocks.{m} import {', '.join(sorted(n))}" for m, n in sorted(self.functions.blocks.items())]
         plain = sorted(self._imports | {"import torch", "import triton", "import triton.language as tl"})
         return link("\n".join([*plain, *blocks, "", "", "\n\n\n".join(self.functions.texts.values()), ""]), (BLOCKS,))
 
     def _call(self, node: Node, fused: FusedCalls) -> None:
+        """Write the line for one call."""
         assert isinstance(node.target, OpOverload)
         overload = name_of(node.target)
         arguments = bind(node.target, tuple(node.args), node.kwargs)
         args, kwargs = positional(node.target, arguments)
-        given = ", ".join([*map(_source, args), *(f"{name}={_source(v)}" for name, v in kwargs.items())])
+        argument_text = ", ".join([*map(_source, args), *(f"{name}={_source(v)}" for name, v in kwargs.items())])
         kernel = self._kernel(overload, fused)
         if kernel is not None:
             self.kernels[overload] += 1
@@ -74,10 +90,10 @@ class StandaloneForward:
         else:
             self.by_torch[overload] += kind(node.target, {}) != "view" and base_name(node.target) != "_unsafe_view"
             name = f"torch.ops.{str(node.target)}"
-        self.lines.append(f"{node.name} = {name}({given})")
+        self.lines.append(f"{node.name} = {name}({argument_text})")
 
     def _kernel(self, overload: str, fused: FusedCalls) -> KernelFile | None:
-        """The kernel file of a call; None where it has to be PyTorch's."""
+        """Return the kernel file for a call; None if the call has to fall back to PyTorch."""
         if overload in fused:
             subgraph, shapes = fused[overload]
             return self._library.parse(compose(subgraph, shapes, self._library), Path(f"{overload[7:]}.py"))
@@ -87,7 +103,7 @@ class StandaloneForward:
 
 
 def _source(value: Any) -> str:
-    """A value of a graph as Python source."""
+    """Return a graph value as Python source."""
     if isinstance(value, Node):
         return value.name
     if isinstance(value, list | tuple):

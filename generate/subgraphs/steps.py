@@ -1,4 +1,4 @@
-"""The steps of a subgraph as lines of a kernel: each by the functions that the library's kernel hands to blocks."""
+"""Write a subgraph's steps as kernel lines, with the functions that the library's kernels pass to blocks."""
 
 from __future__ import annotations
 
@@ -25,11 +25,24 @@ _JUMPS = tagged("jumps")
 
 
 class ComposedSteps(KernelLines):
-    """All steps of a subgraph, written. values: by number. product: what is asked of a product of matrices, and of what
-    values."""
+    """All steps of a subgraph, as kernel lines.
+
+    Attributes:
+        values: Values by number: inputs, then the steps' results.
+        product: The call to the `matmul` block and its operands; None if there is no product.
+    """
 
     def __init__(self, subgraph: Subgraph, shapes: Sequence[Sequence[int]], library: Library) -> None:
-        """Raises Uncomposable."""
+        """Write all steps.
+
+        Args:
+            subgraph: Subgraph.
+            shapes: Example shapes for its inputs.
+            library: Library with the kernels whose functions are used.
+
+        Raises:
+            Uncomposable: If a step cannot be composed from blocks.
+        """
         super().__init__()
         self.product: tuple[AskedOfBlock, list[ComposedValue]] | None = None
         self._library = library
@@ -41,34 +54,38 @@ class ComposedSteps(KernelLines):
             self._step(step)
 
     def _step(self, step: SubgraphCall) -> None:
+        """Write one step, and append its results to `values`."""
         op = resolve(step.overload)
-        given = bind(op, (), decoded(step.arguments, [v.like for v in self.values], step.overload, "meta"))
+        arguments = bind(op, (), decoded(step.arguments, [v.like for v in self.values], step.overload, "meta"))
         try:
-            found = call(op, given)
+            returned = call(op, arguments)
         except (RuntimeError, NotImplementedError) as error:
             raise Uncomposable(
                 f"{step.overload}: no result without memory ({str(error).partition(chr(10))[0]})"
             ) from error
-        made = found if isinstance(found, tuple | list) else [found]
+        likes = returned if isinstance(returned, tuple | list) else [returned]
         find = {id(v.like): v for v in self.values}
-        operands = [find[id(t)] for t in tree_leaves(given) if isinstance(t, torch.Tensor)]
+        operands = [find[id(t)] for t in tree_leaves(arguments) if isinstance(t, torch.Tensor)]
         base = base_name(op)
         if base in _IN_ORDER or kind(op) == "view":
-            results: Sequence[ComposedValue | None] = [self._view(step, given, operands[0], made[0])]
+            results: Sequence[ComposedValue | None] = [self._view(step, arguments, operands[0], likes[0])]
         elif base in layer_norm.WRITTEN:
-            results = layer_norm.WRITTEN[base](self, given, made, lambda t: None if t is None else find[id(t)])
+            results = layer_norm.WRITTEN[base](self, arguments, likes, lambda t: None if t is None else find[id(t)])
         else:
-            results = self._asked(step, given, operands, made)
-        for value, like in zip(results, made, strict=True):
+            results = self._asked(step, arguments, operands, likes)
+        for value, like in zip(results, likes, strict=True):
             if value is None or like is None:
                 self.values.append(ComposedValue(torch.empty(0, device="meta")))
             else:
                 dtype = value.expression.dtype if value.expression else like.dtype
-                value = self._laid_out(value, given, step)
+                value = self._laid_out(value, arguments, step)
                 self.values.append(replace(value, like=torch.empty(like.shape, dtype=dtype, device="meta")))
 
     def _laid_out(self, value: ComposedValue, given: Mapping[str, Any], step: SubgraphCall) -> ComposedValue:
-        """The value, whose memory may be in an order that the call names."""
+        """Return the value with the memory layout that the call requests.
+
+        Raises Uncomposable for memory formats other than preserve and contiguous.
+        """
         wanted = given.get("memory_format")
         if wanted not in (None, torch.preserve_format, torch.contiguous_format):
             raise Uncomposable(f"{step.overload} to {wanted}")
@@ -77,6 +94,7 @@ class ComposedSteps(KernelLines):
     def _asked(
         self, step: SubgraphCall, given: Mapping[str, Any], operands: list[ComposedValue], made: Sequence[torch.Tensor]
     ) -> list[ComposedValue | None]:
+        """Write a step by the block calls that its kernel makes."""
         answer, _ = asked(self._library, step.overload, given)
         before: dict[int, list[ComposedValue]] = {}
         return [
@@ -87,6 +105,7 @@ class ComposedSteps(KernelLines):
     def _view(
         self, step: SubgraphCall, given: Mapping[str, Any], source: ComposedValue, like: torch.Tensor
     ) -> ComposedValue:
+        """Return the result of a view step that keeps the elements' order."""
         base = base_name(resolve(step.overload))
         if base not in _IN_ORDER:
             raise Uncomposable(f"{step.overload}: a view with its elements in another order")
@@ -99,24 +118,25 @@ class ComposedSteps(KernelLines):
         if base in ("view", "_unsafe_view"):
             if -1 not in given["size"] and len(given["size"]) != 0:
                 size = tuple(given["size"])
-            told = f"{self.functions.block('fused_elements', 'viewed_shape')}({shape}, {tuple(given['size'])})"
+            shape_text = f"{self.functions.block('fused_elements', 'viewed_shape')}({shape}, {tuple(given['size'])})"
         elif base == "unsqueeze":
             at = given["dim"] % len(size)
-            told = f"(*{shape}[:{at}], 1, *{shape}[{at}:])"
+            shape_text = f"(*{shape}[:{at}], 1, *{shape}[{at}:])"
         else:
-            told = self._squeezed(shape, given, source)
-        named = self.wrapper.named(told)
+            shape_text = self._squeezed(shape, given, source)
+        named = self.wrapper.named(shape_text)
         tensor = f"{source.tensor}.view({named})" if source.expression is None else ""
         return ComposedValue(like, source.expression, tensor, source.level, (named,), True, source.sources)
 
     def _squeezed(self, shape: str, given: Mapping[str, Any], source: ComposedValue) -> str:
+        """Return the shape after `squeeze` as source text."""
         dims = given.get("dim")
         if dims is None:
             raise Uncomposable("aten::squeeze of all dimensions: it decides by sizes how many there are")
-        gone = {d % len(source.shape) for d in ([dims] if isinstance(dims, int) else dims)}
-        if any(source.shape[d] != 1 for d in gone):
+        removed = {d % len(source.shape) for d in ([dims] if isinstance(dims, int) else dims)}
+        if any(source.shape[d] != 1 for d in removed):
             raise Uncomposable("aten::squeeze of what is not 1")
-        kept = [f"{shape}[{d}]" for d in range(len(source.shape)) if d not in gone]
+        kept = [f"{shape}[{d}]" for d in range(len(source.shape)) if d not in removed]
         return f"({', '.join(kept)}{',' if len(kept) == 1 else ''})"
 
     def _result(
@@ -128,37 +148,38 @@ class ComposedSteps(KernelLines):
         made: dict[int, list[ComposedValue]],
         given: Mapping[str, Any],
     ) -> ComposedValue:
-        """The value of one result of what is asked; made: of what was asked before, by id."""
-        found = result.of
-        if id(found) not in made:
+        """Return the value for one result of a block call; `made` caches the results by block call."""
+        block_call = result.of
+        if id(block_call) not in made:
             inner = [
                 self._result(x, operands, torch.empty_like(like, dtype=x.of.dtypes[x.number]), step, made, given)
                 if isinstance(x, AskedResult) else operands[x] if isinstance(x, int) else x
-                for x in found.operands
+                for x in block_call.operands
             ]  # fmt: skip
             cast = base_name(resolve(step.overload)) in _CASTS
             jumps = base_name(resolve(step.overload)) in _JUMPS
-            if found.kind == "elementwise":
-                made[id(found)] = self._elementwise(found, inner, like, cast, jumps)
-            elif found.kind == "matmul":
-                made[id(found)] = [self._matmul(found, inner, like)]
+            if block_call.kind == "elementwise":
+                made[id(block_call)] = self._elementwise(block_call, inner, like, cast, jumps)
+            elif block_call.kind == "matmul":
+                made[id(block_call)] = [self._matmul(block_call, inner, like)]
             else:
-                made[id(found)] = self._reduction(found, inner, like, given)
-        return made[id(found)][result.number]
+                made[id(block_call)] = self._reduction(block_call, inner, like, given)
+        return made[id(block_call)][result.number]
 
     def _elementwise(
         self, found: AskedOfBlock, inner: list[Any], like: torch.Tensor, cast: bool, jumps: bool
     ) -> list[ComposedValue]:
+        """Write a call to `elementwise`."""
         function = found.functions["function"]
         assert function is not None
         at = self.combined([x for x in inner if isinstance(x, ComposedValue)], like)
-        exactly = jumps or not all(d.is_floating_point for d in found.dtypes)
+        rounded = jumps or not all(d.is_floating_point for d in found.dtypes)
         finish = at.level == "column"
         if cast and found.common == found.dtypes[0] and function.name == "identity":
             (source,) = inner
             return [self.held(self.expression(source, at).text, source.like.dtype, found.dtypes[0], at, cast=True)]
         texts = [
-            self.expression(x, at).read(found.common, self.functions, exactly)
+            self.expression(x, at).read(found.common, self.functions, rounded)
             if isinstance(x, ComposedValue) else number(x, found.common)
             for x in (*inner, *found.numbers)
         ]  # fmt: skip
@@ -175,7 +196,7 @@ class ComposedSteps(KernelLines):
     def _reduction(
         self, found: AskedOfBlock, inner: list[ComposedValue], like: torch.Tensor, given: Mapping[str, Any]
     ) -> list[ComposedValue]:
-        """By `folded_rows` along a row, or as a sum down columns."""
+        """Write a reduction, with `folded_rows` along a row or as a sum down columns."""
         rank, reduced = found.how["rank"], found.how["reduced"]
         whole = self.combined(inner, torch.empty(inner[0].shape, dtype=found.common, device="meta"))
         dims = self._dimensions(given, rank, reduced)
@@ -184,10 +205,10 @@ class ComposedSteps(KernelLines):
         self.reduces(whole, dims, along)
         texts = []
         for value in inner:
-            own = found.common if found.kind == "reduce" else value.like.dtype
-            text = self.expression(value, whole).read(own, self.functions)
+            operand_dtype = found.common if found.kind == "reduce" else value.like.dtype
+            text = self.expression(value, whole).read(operand_dtype, self.functions)
             opmath = types_of(found.common)[1]
-            texts.append(text if types_of(own)[1] == opmath else f"{text}.to({opmath})")
+            texts.append(text if types_of(operand_dtype)[1] == opmath else f"{text}.to({opmath})")
         numbers = [number(n, found.common) for n in found.numbers]
         mapping = found.functions["map"]
         mapped = texts[0] if mapping is None else f"{self.functions.take(mapping)}({', '.join([*texts, *numbers])})"
@@ -213,6 +234,7 @@ class ComposedSteps(KernelLines):
     def _finished(
         self, found: AskedOfBlock, arguments: list[str], like: torch.Tensor, at: ComposedValue
     ) -> list[ComposedValue]:
+        """Write a reduction's `finish` function."""
         finish = found.functions["finish"]
         text = arguments[0] if finish is None else f"{self.functions.take(finish)}({', '.join(arguments)})"
         if found.how["several"]:
@@ -223,7 +245,7 @@ class ComposedSteps(KernelLines):
         ]
 
     def _dimensions(self, given: Mapping[str, Any], rank: int, reduced: frozenset[int]) -> list[int]:
-        """The dimensions that are reduced, as the call names them; all where it names none."""
+        """Return the reduced dimensions as the call lists them; [] if all are reduced and the call lists none."""
         named = given.get("dim")
         dims = [named] if isinstance(named, int) else list(named or [])
         if frozenset(d % max(rank, 1) for d in dims) == reduced:
@@ -233,6 +255,7 @@ class ComposedSteps(KernelLines):
         return []
 
     def _matmul(self, found: AskedOfBlock, inner: list[Any], like: torch.Tensor) -> ComposedValue:
+        """Set the kernel's product; its operands must be inputs."""
         if self.product is not None or any(v is not None and v.expression is not None for v in inner):
             raise Uncomposable("a product of what is computed before it")
         self.product = found, inner
@@ -242,14 +265,17 @@ class ComposedSteps(KernelLines):
         return ComposedValue(like, acc, "", "element", shape, sources=(PRODUCT,))
 
 
+# Number of values that each kind of reduction keeps per row; 1 for other kinds.
 _COUNTS = {"welford": 3, "softmax": 2, "safe_softmax": 3, "minmax": 2, "sums": 2, "moments": 4}
 
 
 def _rest(value: ComposedValue) -> tuple[Any, ...]:
+    """Return the fields after `like` as a tuple."""
     return value.expression, value.tensor, value.level, value.shapes, value.reduced, value.sources
 
 
 def _limits(dtype: torch.dtype) -> tuple[str, str]:
+    """Return a dtype's minimum and maximum as source text."""
     if dtype.is_floating_point:
         return 'float("-inf")', 'float("inf")'
     return ("0", "1") if dtype == torch.bool else (str(torch.iinfo(dtype).min), str(torch.iinfo(dtype).max))
