@@ -1,4 +1,4 @@
-"""Decide if a kernel may replace a kernel of the library: it must pass its trial, and nothing may regress.
+"""Decide if a kernel may replace a library kernel: it must pass its trial, and nothing may regress.
 
 `try_kernel` judges a proposal once. `accept` puts it in force if the library has not changed since the trial in a way
 that matters to the decision. Both depend on verdicts alone, so tests need no model.
@@ -30,9 +30,9 @@ class Accepted:
     """A kernel that is now in force.
 
     Attributes:
-        path: File of the kernel in the library of the workspace.
-        version: Number of the version in the history of `path`.
-        provenance: Facts about the origin and the trial of the kernel, as stored in the history.
+        path: The kernel's file in the workspace's library.
+        version: Version number in the history for `path`.
+        provenance: Facts about the kernel's origin and trial, as stored in the history.
     """
 
     path: Path
@@ -50,7 +50,7 @@ class TriedKernel:
         change: Library change that was judged; None if the text does not fit into the library.
         verdicts: Verdicts on the shown cases, and on the proposal as a whole if it is refused for another reason.
         facts: Entries that the trial adds to the provenance.
-        judged: Number of cases that were judged.
+        judged: Count of judged cases.
     """
 
     proposal: Proposal
@@ -69,7 +69,7 @@ def try_kernel(session: Session, proposal: Proposal) -> TriedKernel:
     """Judge a proposal against the library in force.
 
     A text that is not a kernel file gives RUNTIME_ERROR, and one that does not fit into the library gives CHEAT. All
-    exceptions of the judge pass through, such as TraceError.
+    exceptions from the judge pass through, such as TraceError.
     """
     before, others = session.reload_library(), recorded(session.workspace)
     try:
@@ -92,8 +92,8 @@ def try_kernel(session: Session, proposal: Proposal) -> TriedKernel:
 def accept(session: Session, tried: TriedKernel, provenance: Mapping[str, Any] | None = None) -> Accepted | Refused:
     """Put a kernel that passed its trial in force.
 
-    If another kernel that affects the decision was accepted after the trial, the proposal is judged again. Most of the
-    verdicts then come from the cache. All exceptions of the judge pass through.
+    If another kernel that affects the decision was accepted after the trial, the proposal is judged again. Most
+    verdicts then come from the cache. All exceptions from the judge pass through.
 
     Args:
         session: Session with the library, the judge and the workspace.
@@ -119,13 +119,13 @@ def accept(session: Session, tried: TriedKernel, provenance: Mapping[str, Any] |
 
 
 def roll_back(session: Session, group: str, name: str, to: int | None = None) -> int:
-    """Put an earlier version of a kernel in force, and return the number of the version that this creates.
+    """Put an earlier kernel version in force, and return the number of the version that this creates.
 
     Args:
         session: Session with the library and the workspace.
-        group: Folder of the kernel in the library.
-        name: Stem of the kernel's file name.
-        to: Number of the version, by default the previous one; 0 is the kernel of the base library.
+        group: The kernel's folder in the library.
+        name: The kernel's file name without `.py`.
+        to: Version number, by default the previous one; 0 is the base library's kernel.
 
     Raises:
         UserError: If the number is unknown, or if with that version kernels would call each other in a cycle or would
@@ -151,8 +151,8 @@ def _fit(proposal: Proposal, before: Library, others: Recorded, kernel: KernelFi
     Args:
         proposal: The proposed kernel file.
         before: Library in force.
-        others: Recorded cases of the workspace.
-        kernel: Parsed kernel file of the proposal, if the caller has it.
+        others: The workspace's recorded cases.
+        kernel: The proposal's parsed kernel file, if the caller has it.
 
     Raises:
         UserError: If the text is not a kernel file or does not fit into the library.

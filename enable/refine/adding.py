@@ -1,4 +1,4 @@
-"""Add a handwritten kernel file to the library of the workspace, if it passes the same trial as any other kernel.
+"""Add a handwritten kernel file to the workspace's library, if it passes the same trial as any other kernel.
 
 Used by `enable library add`.
 """
@@ -28,7 +28,7 @@ class Added:
     Attributes:
         kernel: Group and name, separated by a slash.
         overloads: Overloads that the file lists.
-        cases: Number of cases that the kernel had to pass, by their origin ("recorded" or "made").
+        cases: How many cases the kernel had to pass, by their origin ("recorded" or "made").
         result: The acceptance or the refusal.
     """
 

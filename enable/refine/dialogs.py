@@ -1,4 +1,4 @@
-"""Read the dialog journals of a workspace: list runs, find the run that waits for an answer, and print conversations.
+"""Read a workspace's dialog journals: list runs, find the run that waits for an answer, and print conversations.
 
 Used by the commands `enable dialog list`, `show` and `answer`.
 """
@@ -30,16 +30,16 @@ class ModelCall:
     """One call to a model.
 
     Attributes:
-        number: Number of the call within the run.
-        dialog: Number of the dialog.
-        purpose: "generate", or the purpose of a summary.
-        model: Name of the model.
-        messages: All messages of the request.
-        seen: Number of leading messages that earlier calls have already shown.
+        number: Number within the run.
+        dialog: Dialog number.
+        purpose: "generate", or "summarize".
+        model: Model name.
+        messages: All messages in the request.
+        seen: Count of leading messages that earlier calls have already shown.
         answer: Text of the answer; None if it is outstanding.
-        reasoning: Reasoning text of the answer.
-        prompt_tokens: Tokens of the request.
-        completion_tokens: Tokens of the answer.
+        reasoning: Reasoning text in the answer.
+        prompt_tokens: Tokens in the request.
+        completion_tokens: Tokens in the answer.
         then: Consequences of the answer, one line for each event.
     """
 
@@ -62,11 +62,11 @@ class DialogRun:
 
     Attributes:
         workspace: Workspace with the run.
-        overload: Operator of the run.
-        campaign: Name of the campaign; empty if the run belongs to none.
-        directory: Directory of the journal.
+        overload: The run's operator.
+        campaign: Campaign name; empty if the run belongs to none.
+        directory: The journal's directory.
         latest: True for the run that a command would resume.
-        records: Records of the journal.
+        records: Records in the journal.
         problem: Reason why the journal cannot be read; empty if it can.
     """
 
@@ -80,7 +80,7 @@ class DialogRun:
 
     @property
     def state(self) -> State:
-        """Return the state machine's state after all records of the journal."""
+        """Return the state machine's state after all records in the journal."""
         state = before = State(DialogLimits(**self.records[0]["limits"]))
         for record in self.records:
             before, state = _after(record, before, state)
@@ -134,12 +134,12 @@ class DialogRun:
 
 
 def runs(workspace: Workspace, overload: str | None = None, campaign: str | None = None) -> list[DialogRun]:
-    """Return all dialog runs of the workspace and its campaigns, sorted by name.
+    """Return all dialog runs in the workspace and its campaigns, sorted by name.
 
     Args:
         workspace: Workspace to search.
-        overload: Only runs of this operator, unless None.
-        campaign: Only runs of this campaign, unless None; '' means runs outside of campaigns.
+        overload: Only runs for this operator, unless None.
+        campaign: Only runs for this campaign, unless None; '' means runs outside campaigns.
 
     Raises:
         UserError: If `overload` is not an overload name, or if there is no such campaign.
@@ -160,7 +160,7 @@ def runs(workspace: Workspace, overload: str | None = None, campaign: str | None
 
 
 def _runs_in(workspace: Workspace, where: Path, campaign: str) -> Iterator[DialogRun]:
-    """Yield the runs in one operator's directory, in order of their numbers."""
+    """Yield the runs in one operator's directory, ordered by number."""
     directories = sorted(p.parent for p in where.glob(f"run-*/{NAME}"))
     for directory in directories:
         latest = directory == directories[-1]
@@ -186,7 +186,7 @@ def list_lines(rows: list[dict[str, Any]]) -> str:
 
 
 def one(workspace: Workspace, overload: str, campaign: str | None, number: int | None = None) -> DialogRun:
-    """Return one run of an operator: the run with this number, or the one that was written last.
+    """Return one run for an operator: the run with this number, or the one that was written last.
 
     Raises:
         UserError: If there is no such run, or if its journal cannot be read.
@@ -237,7 +237,7 @@ def answer(workspace: Workspace, overload: str, campaign: str | None, text: str)
 
 
 def calls(run: DialogRun) -> list[ModelCall]:
-    """Return all model calls of a run, in order."""
+    """Return all model calls in a run, in order."""
     model_calls: list[ModelCall] = []
     seen = 0
     state = before = State(DialogLimits(**run.records[0]["limits"]))
@@ -316,7 +316,7 @@ def shown_json(run: DialogRun, number: int | None) -> dict[str, Any]:
 
 
 def shown_text(run: DialogRun, number: int | None) -> str:
-    """Return the conversation as text for a terminal; with a number, all messages of that call."""
+    """Return the conversation as text for a terminal; with a number, all messages in that call."""
     if number is not None:
         return _printable("\n".join(_call_lines(chosen_call(run, number), run, whole=True)))
     row = run.as_json()
@@ -350,7 +350,7 @@ def _printable(text: str) -> str:
 
 
 def _is_locked(path: Path) -> bool:
-    """Return True if a process holds the lock of this journal.
+    """Return True if a process has locked this journal.
 
     This takes a shared lock for a moment. `Journal` allows for that.
     """

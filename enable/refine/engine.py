@@ -1,4 +1,4 @@
-"""Run the dialogs of many operators at once. An engine yields the results in the order of completion.
+"""Run the dialogs for many operators at once. An engine yields results as they complete.
 
 `Local` uses threads; `enable.campaigns.engine_ray.Ray` implements the same protocol on a cluster.
 """
@@ -17,9 +17,9 @@ Hold = Callable[[str], HeldDialogs]
 
 
 class Engine(Protocol):
-    """Runs the dialogs of many operators.
+    """Runs the dialogs for many operators.
 
-    If the caller leaves the iterator of `run` early, the engine starts no further operator.
+    If the caller leaves the iterator from `run` early, the engine starts no further operator.
     """
 
     def run(self, overloads: Sequence[str]) -> Iterator[HeldDialogs]: ...

@@ -1,4 +1,4 @@
-"""Select the recorded cases that a decision on a kernel depends on, and hold some of them back from the model.
+"""Select the recorded cases that a decision on a kernel depends on, and hold some back from the model.
 
 Held-back cases are the held-out set: only the acceptance trial runs them.
 """
@@ -27,7 +27,7 @@ def split(cases: Sequence[Case], show: Collection[str] = ()) -> tuple[list[Case]
 
     Args:
         cases: Cases of any overloads.
-        show: Ids of cases that are never held back.
+        show: Ids for cases that are never held back.
 
     Returns:
         Shown cases and held-back cases. At most half of an overload's cases are held back.
@@ -47,7 +47,7 @@ def _rank(case: Case) -> int:
 
 
 def independent(cases: Iterable[Case]) -> int:
-    """Return the number of cases that differ in more than the contents of tensors."""
+    """Return the number of cases that differ in more than tensor contents."""
     return len({case.independence for case in cases})
 
 
@@ -57,13 +57,13 @@ def few(cases: Sequence[Case]) -> frozenset[str]:
 
 
 def count_evidence(cache: Path, overload: str, recorded: Sequence[Case], dtypes: Sequence[str]) -> int:
-    """Return the number of independent cases for a kernel's trial; at most about ENOUGH cases are derived.
+    """Count the independent cases for a kernel's trial; at most about ENOUGH cases are derived.
 
     Args:
         cache: Directory with cached OpInfo samples.
         overload: The overload.
-        recorded: Recorded cases of the overload.
-        dtypes: Dtypes of the samples.
+        recorded: Recorded cases for the overload.
+        dtypes: Sample dtypes.
     """
     cases = [*recorded, *spread(kept_cases(cache, [overload], tuple(dtypes)), ENOUGH)]
     if cases and independent(cases) < ENOUGH:

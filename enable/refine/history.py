@@ -22,7 +22,7 @@ _SHA = 12  # number of hex digits in tables
 
 
 class History:
-    """The kernels and versions of one workspace, on top of a base library."""
+    """One workspace's kernels and versions, on top of a base library."""
 
     def __init__(self, workspace: Workspace, base: Path | None) -> None:
         """Load the library with `base` as the base library, by default the packaged one.
@@ -53,7 +53,7 @@ class History:
         return match.kernel.path.parent.name, match.kernel.path.stem
 
     def origin(self, path: Path) -> str:
-        """Return the origin of the kernel in force at a path, in a word or two."""
+        """Return in a word or two where the kernel in force at a path comes from."""
         return origin(path) if path.is_relative_to(self.versions.root) else BASE_LIBRARY
 
     def kernels(self) -> list[dict[str, Any]]:
@@ -80,7 +80,7 @@ class History:
         }
 
     def of(self, operator: str) -> dict[str, Any]:
-        """Return all versions of an operator's kernel, as `enable library history --json` prints them.
+        """Return all versions for an operator's kernel, as `enable library history --json` prints them.
 
         Raises:
             UserError: If no kernel serves the operator or served it earlier.
@@ -96,7 +96,7 @@ class History:
         }
 
     def source(self, operator: str, number: int | None) -> str:
-        """Return the source of a version, by default of the kernel in force.
+        """Return a version's source, by default that of the kernel in force.
 
         Raises:
             UserError: If the version is the base library's kernel, or if there is no such version.
@@ -134,12 +134,12 @@ def _standing(row: dict[str, Any]) -> str:
 
 
 def _few(told: Mapping[str, int]) -> str:
-    """Return a note on the low numbers of independent cases of an accepted version; '' if there were enough."""
+    """Return a note on the low case counts behind an accepted version; '' if there were enough."""
     return f"few cases: {', '.join(map(str, told.values()))}" if told else ""
 
 
 def history_table(found: dict[str, Any]) -> str:
-    """Return the versions of a kernel as a text table, oldest first."""
+    """Return a kernel's versions as a text table, oldest first."""
     if not found["versions"] and found["origin"] == BASE_LIBRARY:
         return f"{found['overload']}: {found['kernel']} is the base library's kernel; none was accepted here"
     force = f"{found['kernel']}: {_in_force(found['origin'])}"

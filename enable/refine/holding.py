@@ -1,4 +1,4 @@
-"""Run the dialogs of one operator and return the result. Shared by `enable refine` and campaigns, on any engine."""
+"""Run the dialogs for one operator and return the result. Shared by `enable refine` and campaigns, on any engine."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Terms:
 
     Attributes:
         limits: Limits on dialogs, calls and context.
-        switches: Stages of the state machine that are switched off.
+        switches: The state machine's optional stages and their switches.
         home: Directory with the journals.
         command: Function from an overload to the command that resumes its run.
         once: If True, an operator has one run in `home`, with the task from its start. If False, a run is
@@ -52,15 +52,15 @@ class HeldDialogs:
 
     Attributes:
         overload: The operator.
-        exit: A final stage of the state machine, or WAITING, REFUSED or NOT_BEGUN.
-        dialogs: Number of dialogs.
-        calls: Number of calls to the model.
-        tokens: Number of tokens.
+        exit: A final stage, or WAITING, REFUSED or NOT_BEGUN.
+        dialogs: Dialog count.
+        calls: Count of calls to the model.
+        tokens: Token count.
         detail: Cause of the exit, or the directory with the dialogs.
-        source: Source of the kernel, if it passed.
-        tried: Trial of the kernel; None if that took place in another process.
-        journal: Directory of the journal.
-        task: Digest of the task.
+        source: The kernel's source, if it passed.
+        tried: The kernel's trial; None if it took place in another process.
+        journal: The journal's directory.
+        task: The task's digest.
         seconds: Seconds spent by the model ("model"), by tests ("tests"), and in total ("all").
     """
 
@@ -150,7 +150,7 @@ class Holder:
     def _converse(
         self, operator: Operator, task: Task, journal: Journal, clock: _Clock
     ) -> tuple[Result, TriedKernel | None]:
-        """Return the result of the dialogs, and the trial of the kernel if it passed."""
+        """Return the dialogs' result, and the kernel's trial if it passed."""
         last: list[TriedKernel] = []
 
         def test(source: str) -> Sequence[Verdict]:
@@ -209,10 +209,10 @@ class _Timed:
 def accepted(
     refinement: Refinement, operator: Operator, held: HeldDialogs, model: str
 ) -> tuple[HeldDialogs, str | None]:
-    """Put the kernel of an operator's dialogs in force, if it passed.
+    """Put the kernel from an operator's dialogs in force, if it passed.
 
     Returns:
-        The result and the path of the kernel in the library. If the kernel is refused, the result has the exit
+        The result and the kernel's path in the library. If the kernel is refused, the result has the exit
         REFUSED and the path is None.
     """
     if held.source is None:

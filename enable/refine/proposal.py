@@ -1,4 +1,4 @@
-"""Run the trial of one proposal: all cases of a full trial, and a check that nothing else would break.
+"""Run one proposal's trial: all cases in a full trial, and a check that nothing else would break.
 
 Cases are split before a dialog begins. The dialog's tester sees the shown cases and never the held-back ones.
 """
@@ -41,10 +41,10 @@ class Proposal:
 
     Attributes:
         path: Path that the file gets in the library.
-        source: Source of the kernel file.
-        shown, held_back: Recorded cases of every overload that the file may affect, as `split` returned them.
+        source: The kernel file's source.
+        shown, held_back: Recorded cases for every overload that the file may affect, as `split` returned them.
         serves: Overloads that the file has to list; if empty, any.
-        self_consistent: True if it may call verified kernels of the library.
+        self_consistent: True if it may call verified library kernels.
         few_cases: True if it may be accepted on fewer than ENOUGH independent cases.
         samples, extended: As in TrialOptions.
     """
@@ -62,13 +62,13 @@ class Proposal:
 
 @dataclass(frozen=True)
 class Refused:
-    """The refusal of a proposal. The old kernel is still in force.
+    """A proposal's refusal. The old kernel is still in force.
 
     Attributes:
         reasons: Lines for the user.
-        regressed, held_back: Ids of the failing cases.
+        regressed, held_back: Ids for the failing cases.
         feedback: Text for the model. On held-back cases it gives only counts by outcome, and quotes the compiler.
-        outcome: Outcome of the first case in the feedback.
+        outcome: Outcome for the first case in the feedback.
         rule: As in Verdict.
     """
 
@@ -101,7 +101,7 @@ class LibraryChange:
     overloads: frozenset[str]
 
     def serves(self, overload: str) -> bool:
-        """Return True if the proposed kernel would serve calls of the overload."""
+        """Return True if the proposed kernel would serve calls to the overload."""
         match = self.after.match(overload)
         return match is not None and match.kernel.path == self.kernel.path
 
@@ -117,7 +117,7 @@ class LibraryChange:
 
 
 class ProposalTrial:
-    """The trial of one proposal, including its effects on other kernels.
+    """One proposal's trial, including its effects on other kernels.
 
     To save time, the kernel in force is judged only on cases that do not pass with the proposal.
     """
@@ -154,11 +154,11 @@ class ProposalTrial:
 
     @property
     def judged(self) -> int:
-        """Return the number of verdicts."""
+        """Return the verdict count."""
         return len(self._trial.verdicts)
 
     def few(self) -> dict[str, int]:
-        """Return the number of independent passing cases by overload, for overloads with fewer than ENOUGH."""
+        """Count the independent passing cases by overload, for overloads with fewer than ENOUGH."""
         passed: dict[str, set[str]] = defaultdict(set)
         for overload, cases in self._trial.cases.items():
             verdicts = {case.id: self._trial.verdicts.get((overload, case.id)) for case in cases}
@@ -177,7 +177,7 @@ class ProposalTrial:
         return match.job
 
     def _candidate(self) -> Candidate:
-        """Return the proposal as a candidate for the trial, with its violations of the platform's dialect."""
+        """Return the proposal as a candidate for the trial, with its violations in the platform's dialect."""
         session, proposal, kernel = self._session, self._proposal, self._change.kernel
         profile = self._profile
         if proposal.self_consistent:
@@ -187,7 +187,7 @@ class ProposalTrial:
         return Candidate(proposal.path.name, proposal.source, kernel, kernel.overloads, True, broken, profile)
 
     def _held_back_last(self, cases: list[Case]) -> list[Case]:
-        """Move the cases that a model does not see to the end; one in five of the derived cases joins them."""
+        """Move the cases that a model does not see to the end; one derived case in five joins them."""
         known = {case.id for case in self._others}
         self._held |= {case.id for case in split([case for case in cases if case.id not in known])[1]}
         return sorted(cases, key=lambda case: case.id in self._held)
@@ -222,7 +222,7 @@ class ProposalTrial:
     def _refused(
         self, reasons: Sequence[str], regressed: Sequence[str], held: Sequence[str], failed: Mapping[str, Verdict]
     ) -> Refused:
-        """Return a refusal whose feedback hides the details of held-back cases."""
+        """Return a refusal whose feedback hides details on held-back cases."""
         visible = [v for c, v in failed.items() if c not in self._held]
         hidden = [v for c, v in failed.items() if c in self._held]
         feedback, outcome = _feedback(visible, hidden), (*visible, *hidden)[0].outcome
@@ -257,7 +257,7 @@ class ProposalTrial:
         return samples
 
     def _regressed(self, cases: Sequence[Case]) -> list[str]:
-        """Return the ids of the cases that pass with the library in force."""
+        """Return the ids for cases that pass with the library in force."""
         before = self._judge(cases, self._change.before)
         return [c.id for c in cases if c.id in before and before[c.id].outcome is Outcome.PASS]
 
@@ -274,7 +274,7 @@ class ProposalTrial:
         return Refused(reasons, feedback="\n".join(reasons)) if reasons else None
 
     def _never_ran(self, result: TrialResult) -> Refused | None:
-        """Return a refusal if no case reaches some lines of the kernel."""
+        """Return a refusal if no case reaches some lines in the kernel."""
         if not result.unreached:
             return None
         lines = "; ".join(result.unreached)
@@ -301,7 +301,7 @@ def _line(cases: Collection[str], what: str, failed: Mapping[str, Verdict]) -> s
 
 
 def _feedback(seen: Sequence[Verdict], unseen: Sequence[Verdict]) -> str:
-    """Return the feedback for the model: the first visible failure, and counts of held-back failures by outcome.
+    """Return the feedback for the model: the first visible failure, and held-back failure counts by outcome.
 
     A compiler error on a held-back case is quoted, because it is about the model's own source.
     """

@@ -65,14 +65,14 @@ class Operator:
 
 
 class Refinement:
-    """The recorded cases of one or more traces, and the operators among them that need work.
+    """The recorded cases in one or more traces, and the operators among them that need work.
 
     Attributes:
         session: Session with the library, the judge and the workspace.
-        names: Names of the traces.
+        names: Trace names.
         cases: Recorded cases by overload.
         users: OpInfo operators and the overloads that they call.
-        self_consistent: True if kernels may call verified kernels of the library.
+        self_consistent: True if kernels may call verified library kernels.
         few_cases: True if kernels may be accepted on fewer independent cases than usual.
     """
 
@@ -84,13 +84,13 @@ class Refinement:
         self_consistent: bool = False,
         few_cases: bool = False,
     ) -> None:
-        """Read the recorded cases of the traces and of the workspace's fused subgraphs.
+        """Read the recorded cases in the traces, also for the workspace's fused subgraphs.
 
         Args:
             session: Session with the library, the judge and the workspace.
-            names: Names of the traces.
+            names: Trace names.
             dtypes: Only cases whose floating-point dtypes are all in this collection; if empty, all cases.
-            self_consistent: True if kernels may call verified kernels of the library.
+            self_consistent: True if kernels may call verified library kernels.
             few_cases: True if kernels may be accepted on fewer independent cases than usual.
 
         Raises:
@@ -135,7 +135,7 @@ class Refinement:
         return self._halves[0]
 
     def failing(self, names: Sequence[str]) -> list[Operator]:
-        """Return the operators of all overloads that fail in the coverage of these traces, without duplicates.
+        """Return the operators for all overloads that fail in these traces' coverage, without duplicates.
 
         Raises:
             UserError: If overloads fail, and no recorded call has values to test a kernel on.
@@ -190,7 +190,7 @@ class Refinement:
         return [v for half in self._halves for v in self.judge(operator, operator.replaces, half)]
 
     def count(self, operator: Operator) -> int:
-        """Return the number of recorded cases that the operator's kernel is judged on."""
+        """Count the recorded cases that the operator's kernel is judged on."""
         return sum(len(self.cases[o]) for o in self._concerned(operator))
 
     def task(self, operator: Operator, command: str) -> Task:
@@ -254,19 +254,19 @@ class Refinement:
         return sorted(served, key=lambda o: (o != operator.overload, o))
 
     def _is_wanted(self, case: Case) -> bool:
-        """Return True if all floating-point dtypes of the case are in the requested ones."""
+        """Return True if all floating-point dtypes in the case are in the requested ones."""
         return not self._dtypes_wanted or self._floating(case) <= self._dtypes_wanted
 
     def _dtypes(self, cases: Sequence[Case]) -> tuple[str, ...]:
-        """Return the floating-point dtypes of the recorded inputs, sorted; float32 if there are none."""
+        """Return the recorded inputs' floating-point dtypes, sorted; float32 if there are none."""
         return tuple(sorted({dtype for case in cases for dtype in self._floating(case)})) or ("float32",)
 
     def _floating(self, case: Case) -> frozenset[str]:
-        """Return the floating-point dtypes of a case's signature."""
+        """Return the floating-point dtypes in a case's signature."""
         return frozenset(filter(_is_floating, self._tensors[case.signature]))
 
     def _asked(self, cases: Sequence[Case]) -> tuple[str, ...]:
-        """Return the dtypes for the prompt: floating-point ones, then those of calls without floating-point tensors."""
+        """Return the dtypes for the prompt: floating-point ones, then those in calls without floating-point tensors."""
         dtypes = {dtype for case in cases for dtype in self._tensors[case.signature]}
         return tuple(sorted(dtypes, key=lambda dtype: (not _is_floating(dtype), dtype))) or ("float32",)
 
@@ -277,14 +277,14 @@ class Refinement:
         return tuple(dict.fromkeys(name for name in tensors if name in numeric))
 
     def path(self, operator: Operator) -> Path:
-        """Return the path of the accepted kernel in the workspace, which mirrors the path of the file it replaces."""
+        """Return the accepted kernel's path in the workspace, which mirrors that of the file it replaces."""
         home = self.session.workspace.kernels
         if operator.replaces is not None:
             return home.joinpath(*operator.replaces.path.parts[-2:])
         return home / _NEW_KERNELS / f"{operator.overload.partition('::')[2].replace('.', '_')}.py"
 
     def judge(self, operator: Operator, kernel: KernelFile, cases: Mapping[str, list[Case]]) -> list[Verdict]:
-        """Return the verdicts on the cases that `kernel` would serve, those of the operator's own overload first.
+        """Return the verdicts on the cases that `kernel` would serve, those for the operator's own overload first.
 
         Raises:
             UserError: If kernels would call each other in a cycle.
@@ -315,14 +315,14 @@ class Refinement:
         return ""
 
     def _explained(self, job: Job, case: Case, verdict: Verdict) -> str:
-        """Return the report of the CUDA debugger after a crash on a device, or else of the general debugger."""
+        """Return the CUDA debugger's report after a crash on a device, otherwise the general debugger's."""
         platform = self.session.platform
         if platform.device and verdict.outcome is Outcome.CRASH:
             return debug_cuda(job, case, platform.devices()[0])
         return debug(platform, job, case, verdict)
 
     def test(self, operator: Operator, source: str) -> TriedKernel:
-        """Judge a candidate for all overloads of the file it replaces.
+        """Judge a candidate for all overloads that the file it replaces serves.
 
         The verdicts go to the state machine. If the candidate passes, `accept` can put this result in force.
         """
@@ -339,14 +339,14 @@ class Refinement:
         return try_kernel(self.session, proposal)
 
     def accept(self, tried: TriedKernel, provenance: Mapping[str, Any]) -> Accepted | Refused:
-        """Put a kernel that passed in force, unless a later change of the library speaks against it."""
+        """Put a kernel that passed in force, unless a later change in the library speaks against it."""
         return accept(self.session, tried, {"traces": list(self.names), **provenance})
 
 
 def _various(cases: Sequence[Case]) -> tuple[str, ...]:
     """Return descriptions of up to SHOWN_CASES inputs, chosen to differ as much as possible.
 
-    Inputs differ in overload, dtypes, number of dimensions and non-tensor arguments. Non-empty inputs come
+    Inputs differ in overload, dtypes, dimension count and non-tensor arguments. Non-empty inputs come
     before empty ones, and inputs with more dimensions come first.
 
     The loop is greedy: it picks the kind whose properties were chosen least often so far.
@@ -387,5 +387,5 @@ def _is_number(value: object) -> bool:
 
 
 def _size(ref: TensorRef) -> int:
-    """Return the sort rank of a tensor: 0 if it is empty, 1 if it is a scalar, otherwise 2."""
+    """Return a tensor's sort rank: 0 if it is empty, 1 if it is a scalar, otherwise 2."""
     return 2 if 0 not in ref.shape and ref.shape else int(0 not in ref.shape)

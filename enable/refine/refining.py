@@ -1,4 +1,4 @@
-"""Implement `enable refine`: run the dialogs of one operator, or of all failing operators, and accept the kernels."""
+"""Implement `enable refine`: run the dialogs for one or for all failing operators, and accept the kernels."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ class RefineChoice:
     """The user's options for `enable refine`.
 
     Attributes:
-        model: Name of the trace; None for all traces.
+        model: Trace name; None for all traces.
         op: Operator; None for all operators that fail in the coverage.
         only_failing: True to skip operators that pass.
-        llm: Name of the provider.
-        options: Options of the provider.
-        limits: Limits of the dialogs.
+        llm: Provider name.
+        options: Provider options.
+        limits: Dialog limits.
         again: Words after `enable` that repeat the command for other operators, without --restart.
         restart: True to begin new runs.
         few_cases: True if kernels may be accepted on fewer independent cases than usual.
@@ -48,7 +48,7 @@ class RefineChoice:
     few_cases: bool = False
 
     def command(self, operator: str) -> str:
-        """Return the command that resumes the run of one operator."""
+        """Return the command that resumes one operator's run."""
         return shlex.join(["enable", *self.again, "--op", operator])
 
     def by_hand(self) -> str:
@@ -63,7 +63,7 @@ def refine(workspace: Workspace, base: Path | None, platform: str, choice: Refin
     Args:
         workspace: Workspace with traces and dialogs.
         base: Base library; None for the packaged one.
-        platform: Name of the platform.
+        platform: Platform name.
         choice: The user's options.
 
     Raises:
@@ -93,7 +93,7 @@ def refine(workspace: Workspace, base: Path | None, platform: str, choice: Refin
 
 
 def _is_begun(workspace: Workspace, operator: Operator) -> bool:
-    """Return True if the latest run of the operator has not ended, such as one that --restart began."""
+    """Return True if the operator's latest run has not ended, such as one that --restart began."""
     dialog_runs = runs(workspace, operator.overload, "")
     return bool(dialog_runs) and dialog_runs[-1].state.stage not in FINAL
 
@@ -101,7 +101,7 @@ def _is_begun(workspace: Workspace, operator: Operator) -> bool:
 def _held(
     refinement: Refinement, operators: list[Operator], holder: Holder, choice: RefineChoice, model: str
 ) -> Iterator[dict[str, Any]]:
-    """Run the dialogs of the operators one after the other, and yield a row for each."""
+    """Run the operators' dialogs one after the other, and yield a row for each."""
     by_name = {o.overload: o for o in operators}
     engine = Local(lambda overload: holder.hold(by_name[overload], choice.restart), workers=1)
     for result in engine.run(list(by_name)):

@@ -1,4 +1,4 @@
-"""Write the skeleton of a kernel file: contract, recorded shapes, and a kernel that compiles and runs but is wrong.
+"""Write a kernel file's skeleton: contract, recorded shapes, and a kernel that compiles and runs but is wrong.
 
 Used by `enable new`.
 """
@@ -24,11 +24,11 @@ _SHOWN = 12  # maximum number of signatures in the docstring
 
 
 def skeleton(overload: str, trace: Trace | None) -> str:
-    """Return the text of a kernel file for an overload.
+    """Return a kernel file's text for an overload.
 
     Args:
-        overload: Full name of the overload.
-        trace: Trace whose calls of the overload are listed, with their shapes and modules; None for no list.
+        overload: The overload's full name.
+        trace: Trace whose calls to the overload are listed, with their shapes and modules; None for no list.
 
     Raises:
         UserError: If the overload is unknown, derives from another overload's kernel, takes no tensor, or is

@@ -114,7 +114,7 @@ class SkillStore:
         write_durably(self.path, [f"{json.dumps(line, sort_keys=True)}\n".encode() for line in lines])
 
     def find(self, family: str, classes: Collection[str], target: str) -> Sequence[Skill]:
-        """Return up to SHOWN skills for a family and a target that gain on shapes in these classes, largest gain first."""
+        """Return up to SHOWN skills for a family and a target that gain on shapes in these classes, best first."""
         matching = [s for s in self.skills if s.family == family and s.target == target and s.gain(classes) > 1]
         return sorted(matching, key=lambda s: -s.gain(classes))[:SHOWN]
 
