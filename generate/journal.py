@@ -62,9 +62,7 @@ class Journal:
         """
         self.path = path
         try:
-            path.parent.mkdir(
-                mode=0o700, parents=True, exist_ok=True
-            )  # private, because prompts contain details from traces
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)  # prompts contain details from private traces
             self._file = open(path, "a+b")  # noqa: SIM115 - open and locked until close()
         except OSError as error:
             raise UserError(f"{path}: cannot keep a journal here ({error.strerror}); move it away") from error

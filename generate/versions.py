@@ -339,5 +339,5 @@ def _make(directory: Path) -> None:
     """Create a directory durably."""
     with suppress(FileExistsError):
         directory.mkdir(parents=True)
-        for place in (directory.parent, directory.parent.parent):
-            sync_directory(place)
+        for parent in (directory.parent, directory.parent.parent):
+            sync_directory(parent)

@@ -83,7 +83,8 @@ class Place:
         existed = path.exists()
         with open(path, "ab") as file:
             complete_lines = path.read_bytes().rpartition(b"\n")
-            file.truncate(len(complete_lines[0]) + len(complete_lines[1]))  # drop an incomplete line from a killed run
+            # Drop an incomplete line, which a killed run may have left.
+            file.truncate(len(complete_lines[0]) + len(complete_lines[1]))
             file.write(json.dumps(row).encode() + b"\n")
             file.flush()
             os.fsync(file.fileno())

@@ -46,17 +46,17 @@ def command(  # noqa: PLR0913 - each is an option of the command
     where = f"platform {known.name}" if known.device else f"platform {known.name} alone: no GPU ran them"
     judged = "unverified" if unverified else f"verified on {where}"
     label = Label(name, None if unverified else known.name, judged, basis(known, unverified))
-    made = export(form, directory, chosen.entries, label, force)
-    left_out = {**chosen.left_out, **made.left_out}
+    result = export(form, directory, chosen.entries, label, force)
+    left_out = {**chosen.left_out, **result.left_out}
     if as_json:
-        fields: dict[str, object] = {"directory": str(made.directory), "format": form, "platform": label.platform}
-        fields |= {"files": made.files, "overloads": made.overloads}
-        independent = {o: chosen.entries[o].independent for o in made.overloads}
+        fields: dict[str, object] = {"directory": str(result.directory), "format": form, "platform": label.platform}
+        fields |= {"files": result.files, "overloads": result.overloads}
+        independent = {o: chosen.entries[o].independent for o in result.overloads}
         typer.echo(json.dumps({**fields, "independent": independent, "left_out": left_out}))
         return
-    overloads, files = counted(len(made.overloads), "overload"), counted(made.files, "kernel file")
-    typer.echo(f"{made.directory}: {overloads} served by {files}, {judged}")
-    few = [o for o in made.overloads if is_few(chosen.entries[o].independent)]
+    overloads, files = counted(len(result.overloads), "overload"), counted(result.files, "kernel file")
+    typer.echo(f"{result.directory}: {overloads} served by {files}, {judged}")
+    few = [o for o in result.overloads if is_few(chosen.entries[o].independent)]
     if few:
         typer.echo(f"few cases: {len(few)} overloads, such as {few[0]}, passed fewer than {ENOUGH} independent ones")
     if left_out:

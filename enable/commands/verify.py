@@ -101,9 +101,7 @@ def command(  # noqa: PLR0913 - each is an option of the command
                 table = verifier.report(report, request)
                 typer.echo(json.dumps(table.as_json()) if as_json else table.text())
                 raise typer.Exit(0 if table.sound else 1)
-            found = (
-                [verifier.verify(target, op, request)] if target is not None else verifier.verify_library(request)
-            )
+            found = [verifier.verify(target, op, request)] if target is not None else verifier.verify_library(request)
     if as_json:
         typer.echo(json.dumps(vars(found[0]) if target is not None else [vars(f) for f in found]))
     else:

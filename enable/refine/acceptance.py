@@ -71,21 +71,21 @@ def try_kernel(session: Session, proposal: Proposal) -> TriedKernel:
     A text that is not a kernel file gives RUNTIME_ERROR, and one that does not fit into the library gives CHEAT. All
     exceptions from the judge pass through, such as TraceError.
     """
-    before, others = session.reload_library(), recorded(session.workspace)
+    before, recorded_cases = session.reload_library(), recorded(session.workspace)
     try:
-        change = _fit(proposal, before, others)
-    except UserError as error:  # the text is no kernel file, or does not fit into the library
+        change = _fit(proposal, before, recorded_cases)
+    except UserError as error:  # the text is not a kernel file, or does not fit into the library
         outcome = Outcome.RUNTIME_ERROR if isinstance(error, KernelFileError) else Outcome.CHEAT
         unfit = Refused((str(error),), feedback=str(error), outcome=outcome)
         return TriedKernel(proposal, unfit, verdicts=(Verdict(FILE, outcome, str(error), str(error)),))
-    judging = ProposalTrial(session, proposal, change, others)
+    judging = ProposalTrial(session, proposal, change, recorded_cases)
     refused = judging.refusal()
     verdicts = judging.on_shown
     if refused is not None and all(v.outcome is Outcome.PASS for v in verdicts):
         detail = refused.feedback.split("\n")[0]
         whole = Verdict(ACCEPTANCE, refused.outcome, detail, refused.feedback, rule=refused.rule)
         verdicts = (*verdicts, whole)
-    facts = _facts(session, proposal, change, others, judging.few())
+    facts = _facts(session, proposal, change, recorded_cases, judging.few())
     return TriedKernel(proposal, refused, change, verdicts, facts, judging.judged)
 
 
@@ -171,9 +171,9 @@ def _fit(proposal: Proposal, before: Library, others: Recorded, kernel: KernelFi
 
 def _is_unchanged(session: Session, proposal: Proposal, change: LibraryChange) -> bool:
     """Return True if the same kernel files would serve every affected overload, now as at the trial."""
-    before, others = session.reload_library(), recorded(session.workspace)
+    before, recorded_cases = session.reload_library(), recorded(session.workspace)
     try:
-        return _fit(proposal, before, others, change.kernel).basis == change.basis
+        return _fit(proposal, before, recorded_cases, change.kernel).basis == change.basis
     except UserError:
         return False
 

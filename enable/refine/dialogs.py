@@ -220,8 +220,8 @@ def answer(workspace: Workspace, overload: str, campaign: str | None, text: str)
     Raises:
         UserError: If no run or more than one run waits, or if the text is empty.
     """
-    found = runs(workspace, overload, campaign)
-    waiting = [run for run in found if run.pending is not None and run.turn(run.state) == YOURS]
+    matching = runs(workspace, overload, campaign)
+    waiting = [run for run in matching if run.pending is not None and run.turn(run.state) == YOURS]
     if not waiting:
         elsewhere = sorted({run.overload for run in runs(workspace) if run.pending is not None})
         have = f"waiting: {', '.join(elsewhere)}" if elsewhere else "nothing waits"
@@ -243,9 +243,7 @@ def calls(run: DialogRun) -> list[ModelCall]:
     state = before = State(DialogLimits(**run.records[0]["limits"]))
     for record in run.records:
         if "request" in record:
-            if (
-                model_calls and model_calls[-1].number == record["number"]
-            ):  # the request was repeated after an interruption
+            if model_calls and model_calls[-1].number == record["number"]:  # repeated after an interruption
                 model_calls.pop()
             model_calls.append(_asked(record, state, seen))
         elif "event" in record:

@@ -210,12 +210,12 @@ class ProposalTrial:
         held_back = tuple(c for c in failed if c in self._held - elsewhere)
         shown = {case.id for case in self._shown}
         rest = [c for c in failed if c not in self._held and c not in regressed]
-        made = "made of calls that ATen refuses" if result.stage == REFUSED else "made"
+        origin = "made of calls that ATen refuses" if result.stage == REFUSED else "made"
         reasons = (
             _line(regressed, _REGRESSED, failed),
             _line(held_back, "that were held back fail", failed),
             _line([c for c in rest if c in shown], "that were shown fail", failed),
-            _line([c for c in rest if c not in shown], f"that were {made} fail", failed),
+            _line([c for c in rest if c not in shown], f"that were {origin} fail", failed),
         )
         return self._refused(reasons, regressed, held_back, failed)
 
@@ -235,8 +235,8 @@ class ProposalTrial:
         elsewhere = [c for c in recorded_cases if change.concerns(c.overload) and not change.serves(c.overload)]
         verdicts = self._judge(elsewhere, change.after)
         unserved = [c for c in self._served(self._others) if self._is_skipped(c)] + self._in_lost_dtypes()
-        found = {c.id: verdicts.get(c.id, Verdict(c.id, Outcome.SKIPPED, _GONE)) for c in (*unserved, *elsewhere)}
-        failed = {c: v for c, v in found.items() if v.outcome is not Outcome.PASS}
+        outcomes = {c.id: verdicts.get(c.id, Verdict(c.id, Outcome.SKIPPED, _GONE)) for c in (*unserved, *elsewhere)}
+        failed = {c: v for c, v in outcomes.items() if v.outcome is not Outcome.PASS}
         regressed = self._regressed([case for case in (*unserved, *elsewhere) if case.id in failed])
         if not regressed:
             return None

@@ -104,8 +104,8 @@ def survey(asked: Survey, name: str, workspace: Workspace, platform: str, librar
     traces = workspace.root / "surveys" / name / profile.name
     workspace.create()
     traces.mkdir(parents=True, exist_ok=True)
-    kept, programs = Kept(traces / "ended.jsonl", how), Commands(workspace)
-    rows = {model: kept.row(model, entry.words()) for model, entry in asked.models.items()}
+    finished_rows, programs = Kept(traces / "ended.jsonl", how), Commands(workspace)
+    rows = {model: finished_rows.row(model, entry.words()) for model, entry in asked.models.items()}
     remaining = [model for model, row in rows.items() if row is None]
 
     def look(model: str) -> str:
@@ -113,7 +113,7 @@ def survey(asked: Survey, name: str, workspace: Workspace, platform: str, librar
         row = ModelRow(model, asked.models[model].target)
         rows[model] = survey_model(row, words, traces / f"{model}.trace", how, programs, work.now)
         if not programs.closed:
-            kept.add(words, row)
+            finished_rows.add(words, row)
         return model
 
     with doing(f"survey {name}", len(remaining)) as work, ThreadPoolExecutor(jobs) as pool:
@@ -123,7 +123,7 @@ def survey(asked: Survey, name: str, workspace: Workspace, platform: str, librar
         finally:
             programs.close()
             pool.shutdown(cancel_futures=True)
-    kept.forget({model: entry.words() for model, entry in asked.models.items()})
+    finished_rows.forget({model: entry.words() for model, entry in asked.models.items()})
     return Surveyed(platform, asked.steps, tuple(row for row in rows.values() if row is not None))
 
 

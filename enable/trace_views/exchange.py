@@ -127,12 +127,14 @@ def _export_rows(trace: Trace, records: list[CallRecord], form: str, path: Path)
     """Write calls in a BackendBench format, and print counts for calls and details that the format cannot express."""
     from traces.exchange import backendbench
 
-    found = backendbench.export(trace, records)
+    exported = backendbench.export(trace, records)
     write = backendbench.write_text if form == "backendbench-txt" else backendbench.write_parquet
-    _written(lambda: write(found.rows, path), path)
-    calls = sum(row.count for row in found.rows)
-    lines = [f"{calls} calls in {len(found.rows)} lines of {len({r.operator for r in found.rows})} operators in {path}"]
-    typer.echo("\n".join(lines + _counted("left out", found.left_out) + _counted("lost", found.lost)))
+    _written(lambda: write(exported.rows, path), path)
+    calls = sum(row.count for row in exported.rows)
+    lines = [
+        f"{calls} calls in {len(exported.rows)} lines of {len({r.operator for r in exported.rows})} operators in {path}"
+    ]
+    typer.echo("\n".join(lines + _counted("left out", exported.left_out) + _counted("lost", exported.lost)))
 
 
 def _written(write: Callable[[], object], path: Path) -> None:
@@ -167,10 +169,10 @@ def import_(
 
     workspace = Workspace(context.obj)
     path = out or workspace.trace_path(file.stem)
-    found = import_trace(file, form, path, force)
+    imported = import_trace(file, form, path, force)
     name = str(out or file.stem)
-    lines = [f"{found.calls} calls, {found.stored} of them stored, in {path}"]
-    lines += _counted("left out", found.left_out) + _counted("lost", found.lost)
+    lines = [f"{imported.calls} calls, {imported.stored} of them stored, in {path}"]
+    lines += _counted("left out", imported.left_out) + _counted("lost", imported.lost)
     typer.echo("\n".join([*lines, f"  next      {workspace.command('trace', 'show', name)}"]))
 
 
@@ -189,7 +191,7 @@ def diff(
     from traces.diff import diff as compare
 
     workspace = Workspace(context.obj)
-    found = compare(workspace.open_trace(before), workspace.open_trace(after))
-    summary: dict[str, Any] = diff_summary((before, after), found)
+    changes = compare(workspace.open_trace(before), workspace.open_trace(after))
+    summary: dict[str, Any] = diff_summary((before, after), changes)
     typer.echo(json.dumps(summary) if as_json else diff_tables(summary))
-    raise typer.Exit(0 if found.equal else 1)
+    raise typer.Exit(0 if changes.equal else 1)

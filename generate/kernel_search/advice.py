@@ -108,7 +108,7 @@ def reasons(device: TimedDevice, shape: TimedShape, times: ShapeTimes) -> Iterat
     if len(launches) > 1:
         yield f"It is {len(launches)} launches, each of which costs at least {device.launch:.1f} us."
     for launch in launches:
-        held = occupancy(device.target, launch.warps, launch.registers, launch.shared)
+        fit = occupancy(device.target, launch.warps, launch.registers, launch.shared)
         if launch.spills:
             yield f"{launch.kernel} spills {launch.spills} registers to memory: take smaller tiles, or more warps."
         if launch.programs < device.processors and shape.elements >= SPLIT * device.processors:
@@ -116,11 +116,11 @@ def reasons(device: TimedDevice, shape: TimedShape, times: ShapeTimes) -> Iterat
                 f"{launch.kernel} is {launch.programs} programs on {device.processors} multiprocessors: most are idle; "
                 "take smaller tiles, or split what a program does."
             )
-        elif held is not None and held.programs and launch.programs % (held.programs * device.processors):
-            waves = launch.programs / (held.programs * device.processors)
+        elif fit is not None and fit.programs and launch.programs % (fit.programs * device.processors):
+            waves = launch.programs / (fit.programs * device.processors)
             if waves < 2:
                 yield f"{launch.kernel} is {waves:.2f} waves: the last one leaves multiprocessors idle."
-        if held is not None and held.share < LOW:
-            yield f"{launch.kernel} leaves {1 - held.share:.0%} of the warps unused, for want of {held.by}."
+        if fit is not None and fit.share < LOW:
+            yield f"{launch.kernel} leaves {1 - fit.share:.0%} of the warps unused, for want of {fit.by}."
     if shape.nbytes / times.median < device.bandwidth / 2 and device.limit(shape) > device.launch and not shape.flops:
         yield "Less than half of the bandwidth is used: look at how wide and how contiguous loads and stores are."

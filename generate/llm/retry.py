@@ -47,12 +47,12 @@ def retrying(attempt: Callable[[], _T], retries: int, backoff: float) -> _T:
         ProviderError: With the last cause, if all attempts fail or the endpoint requests too long a wait.
     """
     half = {"multiplier": backoff / 2, "max": MAX_BACKOFF_S / 2}  # one half is fixed and the other half random
-    ours = wait_exponential(**half) + wait_random_exponential(**half)
+    backoff_wait = wait_exponential(**half) + wait_random_exponential(**half)
 
     def wait(state: RetryCallState) -> float:
         """Return the seconds that the endpoint requests, or else the backoff with jitter, which spreads clients."""
         asked = _failure(state).after
-        return ours(state) if asked is None else asked
+        return backoff_wait(state) if asked is None else asked
 
     def is_over(state: RetryCallState) -> bool:
         return state.attempt_number > retries or (_failure(state).after or 0.0) > MAX_WAIT_S

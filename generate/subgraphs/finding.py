@@ -123,8 +123,8 @@ def _reduced_alone(graph: FlowGraph, call: FlowCall) -> bool:
     """Return True if only reductions read the call's results."""
     results = [v for v in call.results if v is not None]
     readers = [graph.roles[i] for v in results for i in graph.readers.get(v, ())]
-    kept = any(v in graph.kept for v in results)
-    return bool(readers) and not kept and all(role == "reduction" for role in readers)
+    has_kept_result = any(v in graph.kept for v in results)
+    return bool(readers) and not has_kept_result and all(role == "reduction" for role in readers)
 
 
 def _widened(graph: FlowGraph, call: FlowCall) -> bool:
@@ -227,11 +227,11 @@ def _producers(graph: FlowGraph, group: Group, in_order: bool) -> Iterator[int]:
 
 def _consumers(graph: FlowGraph, group: Group, in_order: bool) -> Iterator[int]:
     """Yield the free calls that read the group's results, across views."""
-    made = {v for i in group for v in graph.flow.calls[i].results if v is not None}
-    for value in sorted(made):
+    results = {v for i in group for v in graph.flow.calls[i].results if v is not None}
+    for value in sorted(results):
         for i in sorted(graph.readers.get(value, ())):
             reads = graph.flow.calls[i].reads
-            if i not in group and graph.is_free(i) and any(graph.views(v, in_order)[0] in made for v in reads):
+            if i not in group and graph.is_free(i) and any(graph.views(v, in_order)[0] in results for v in reads):
                 yield i
 
 

@@ -136,8 +136,8 @@ class ComposedSteps(KernelLines):
         removed = {d % len(source.shape) for d in ([dims] if isinstance(dims, int) else dims)}
         if any(source.shape[d] != 1 for d in removed):
             raise Uncomposable("aten::squeeze of what is not 1")
-        kept = [f"{shape}[{d}]" for d in range(len(source.shape)) if d not in removed]
-        return f"({', '.join(kept)}{',' if len(kept) == 1 else ''})"
+        remaining = [f"{shape}[{d}]" for d in range(len(source.shape)) if d not in removed]
+        return f"({', '.join(remaining)}{',' if len(remaining) == 1 else ''})"
 
     def _result(
         self,
@@ -185,11 +185,11 @@ class ComposedSteps(KernelLines):
         ]  # fmt: skip
         identity = function.name == "identity"
         text = texts[0] if identity else f"{self.functions.take(function)}({', '.join(texts)})"
-        several = found.how["several"]
-        if several:
+        returns_tuple = found.how["several"]
+        if returns_tuple:
             text = self.line(text, finish)
         return [
-            self.held(f"{text}[{k}]" if several else text, found.common, d, at, cast)
+            self.held(f"{text}[{k}]" if returns_tuple else text, found.common, d, at, cast)
             for k, d in enumerate(found.dtypes)
         ]
 
