@@ -266,8 +266,8 @@ def _signed(record: dict[str, Any], path: Path) -> tuple[str, ...]:
 def origin(path: Path) -> str:
     """Return the origin of the kernel in force at `<root>/<group>/<name>.py`, as text.
 
-    This is the version, with a note if a person added it (`by` in its provenance) or if its signature is not
-    this user's; BY_HAND for a file that is not a version.
+    This is the version, or BY_HAND for a file that is not a version. A note follows if a person added the
+    version (`by` in its provenance), or if its signature is not this user's.
     """
     group, name, versions = path.parent.name, path.stem, Versions(path.parents[1])
     current = versions.current(group, name)

@@ -1,8 +1,9 @@
 """Keep the candidates in a tree, and select the node to expand.
 
-The selection is a pure function, so a journal always gives the same tree. It uses UCT (Kocsis and Szepesvari, 2006):
-from the root, descend to the child with the largest mean reward + EXPLORATION sqrt(ln(visits of the parent) / visits),
-as long as the node has CHILDREN correct children. A node's reward is limit / time, or 0 if it is not correct.
+The selection is a pure function, so a journal always gives the same tree. It uses UCT (Kocsis and Szepesvari,
+2006). Starting at the root, it descends as long as the node has CHILDREN correct children. It takes the child
+with the largest mean reward + EXPLORATION sqrt(ln(visits of the parent) / visits). A node's reward is limit /
+time, or 0 if it is not correct.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Record the block calls that a kernel file's wrapper makes, by running it on meta tensors.
 
-A file that is built on blocks defines its operator by the functions it passes to them: a function for each element,
-its arguments, and the dtype of the computation. So the kernel file is the only definition of the operator, and
-composed kernels reuse its functions.
+A file that is built on blocks defines its operator by its block calls. Each call states a function, its arguments, and
+the dtype of the computation. So the kernel file is the only definition of the operator, and composed kernels reuse its
+functions.
 """
 
 from __future__ import annotations
