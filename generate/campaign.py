@@ -188,7 +188,10 @@ def load(path: Path | None, **options: Any) -> Campaign:
         settings.pop("operators", None)
     for key, value in overrides.items():
         table, _, field = key.rpartition("__")
-        (settings.setdefault(table, {}) if table else settings)[field] = value
+        target = settings.setdefault(table, {}) if table else settings
+        if not isinstance(target, dict):
+            break  # `parse` reports it
+        target[field] = value
     return parse(settings, str(path) if path else "the campaign")
 
 

@@ -214,14 +214,24 @@ def open_run(dialogs: Path, header: Record, restart: bool = False) -> Journal:
     """
     header = {"format": FORMAT, "version": VERSION, **header}
     home = dialogs / slug(header["overload"])
-    runs = sorted(p for p in home.glob("run-[0-9][0-9][0-9]*") if p.is_dir())
+    runs = runs_of(home)
     if runs and not restart:
         journal = Journal(runs[-1] / NAME, header)
         if _completed(journal.header) == _completed(header):
             return journal
         journal.close()
-    number = int(runs[-1].name.removeprefix("run-")) + 1 if runs else 1
+    number = _run_number(runs[-1]) + 1 if runs else 1
     return Journal(home / f"run-{number:03d}" / NAME, header)
+
+
+def runs_of(home: Path) -> list[Path]:
+    """Return the directories of an operator's runs, ordered by number; `run-1000` follows `run-999`."""
+    return sorted((p for p in home.glob("run-[0-9][0-9][0-9]*") if p.is_dir()), key=_run_number)
+
+
+def _run_number(directory: Path) -> int:
+    digits = directory.name.removeprefix("run-")
+    return int(digits) if digits.isdecimal() else 0
 
 
 def _completed(header: Record) -> Record:

@@ -143,7 +143,7 @@ def has_answers(journal: Path) -> bool:
     Raises:
         UserError: If the journal is damaged.
     """
-    return bool(_conversations(read_journal(journal)))
+    return bool(_conversations(read_journal(journal, torn=True)))
 
 
 def to_recording(journal: Path, target: Path, *further: Path) -> Path:
@@ -160,10 +160,10 @@ def to_recording(journal: Path, target: Path, *further: Path) -> Path:
     Raises:
         UserError: If a journal is damaged.
     """
-    records = read_journal(journal)
+    records = read_journal(journal, torn=True)
     header = {"format": FORMAT, "version": VERSION, "overload": records[0].get("overload", "")}
     lines = [header]
-    conversations = [c for path in (journal, *further) for c in _conversations(read_journal(path))]
+    conversations = [c for path in (journal, *further) for c in _conversations(read_journal(path, torn=True))]
     for number, messages in enumerate(conversations, 1):
         lines += [{"conversation": number, **m} for m in messages]
     target.parent.mkdir(parents=True, exist_ok=True)

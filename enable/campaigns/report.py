@@ -17,7 +17,7 @@ import pandas as pd
 from enable.campaigns.plots import axes_of
 from enable.campaigns.work import Place
 from generate.campaign import flattened
-from generate.journal import NAME, event_of, read_journal, slug
+from generate.journal import NAME, event_of, read_journal, runs_of, slug
 from generate.machine import EventKind, Flaw
 from traces import UserError
 from verify.outcome import LINT, UNREACHED, Outcome
@@ -94,7 +94,7 @@ def read(place: Place) -> Told:
 
 def _answers(home: Path) -> Iterator[dict[str, Any]]:
     """Yield each answer in the newest run: its number, its outcome, and the cause of a refusal."""
-    journals = sorted(home.glob(f"run-*/{NAME}"))
+    journals = [run / NAME for run in runs_of(home) if (run / NAME).is_file()]
     number = 0
     for record in read_journal(journals[-1], torn=True) if journals else ():
         if "event" not in record:

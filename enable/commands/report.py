@@ -51,19 +51,19 @@ def command(  # noqa: PLR0913 - one parameter an option
     workspace = Workspace(context.obj)
     if out.is_dir() or not out.parent.is_dir():
         raise UserError(f"--out {out}: {'is a directory' if out.is_dir() else 'no such directory'}; name a file")
-    found = report(workspace, library, traces or (), campaign or (), platform or (PLATFORM,), benchmark or (), since)
+    content = report(workspace, library, traces or (), campaign or (), platform or (PLATFORM,), benchmark or (), since)
     if as_json:
-        typer.echo(json.dumps(found))
+        typer.echo(json.dumps(content))
         return
     from enable.report.page import html
 
-    text = html(found)
+    text = html(content)
     try:
         write_durably(out, [text.encode()])
     except OSError as error:
         raise UserError(f"{out}: cannot be written ({error.strerror}); name another with --out FILE") from error
-    failing = len(found["failures"])
-    models, overloads = counted(len(found["models"]), "model"), counted(len(found["overloads"]), "overload")
+    failing = len(content["failures"])
+    models, overloads = counted(len(content["models"]), "model"), counted(len(content["overloads"]), "overload")
     lines = [f"{out}: {models}, {overloads}, {len(text) / 1e6:.1f} MB"]
     lines += [f"  {counted(failing, 'failing case')} shown"] if failing else []
     typer.echo("\n".join([*lines, "  next  open it in a browser; it needs no network"]))

@@ -13,7 +13,7 @@ from typing import Any
 
 from enable.tables import table
 from enable.workspace import Workspace
-from generate.journal import NAME, Record, event_of, read_journal, slug
+from generate.journal import NAME, Record, event_of, read_journal, runs_of, slug
 from generate.llm import Message
 from generate.llm.manual import answer_path, prompt_path
 from generate.machine import FINAL, DialogLimits, Event, EventKind, Stage, State, step
@@ -161,7 +161,7 @@ def runs(workspace: Workspace, overload: str | None = None, campaign: str | None
 
 def _runs_in(workspace: Workspace, where: Path, campaign: str) -> Iterator[DialogRun]:
     """Yield the runs in one operator's directory, ordered by number."""
-    directories = sorted(p.parent for p in where.glob(f"run-*/{NAME}"))
+    directories = [run for run in runs_of(where) if (run / NAME).is_file()]
     for directory in directories:
         latest = directory == directories[-1]
         try:

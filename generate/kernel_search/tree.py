@@ -80,7 +80,10 @@ class Tree:
     def best(self, count: int = 1) -> list[TreeNode]:
         """Return the fastest correct nodes with different texts, fastest first."""
         ranked = sorted((n for n in self.nodes if n.right), key=lambda n: (-n.mean, n.number))
-        return list({n.source: n for n in reversed(ranked)}.values())[::-1][:count]
+        fastest: dict[str | None, TreeNode] = {}
+        for node in ranked:
+            fastest.setdefault(node.source, node)
+        return [*fastest.values()][:count]
 
     def next(self) -> tuple[Move, tuple[int, ...]]:
         """Return the move for the next child, and the numbers of the nodes it starts from.

@@ -7,7 +7,6 @@ functions.
 
 from __future__ import annotations
 
-import math
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -282,7 +281,7 @@ def _is_broadcast(x: torch.Tensor, first: torch.Tensor) -> bool:
     if x.dim() < first.dim() or x.storage_offset() != first.storage_offset():
         return False
     lead = x.dim() - first.dim()
-    if math.prod(s or 1 for s in x.stride()[:lead]) != 1 and any(n > 1 for n in x.shape[:lead]):
+    if any(n > 1 and s != 0 for n, s in zip(x.shape[:lead], x.stride()[:lead], strict=True)):
         return False
     pairs = zip(x.shape[lead:], x.stride()[lead:], first.shape, first.stride(), strict=True)
     return all((n == m and (s == t or n == 1)) or (m == 1 and s == 0) for n, s, m, t in pairs)

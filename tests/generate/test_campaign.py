@@ -25,6 +25,13 @@ def test_options_go_before_the_file(tmp_path):
     assert (found.limits.calls, found.model.name) == (7, "m")
 
 
+def test_an_option_of_a_table_that_the_file_has_as_a_text_is_refused(tmp_path):
+    file = tmp_path / "c.toml"
+    file.write_text('operators = ["exp"]\nmodel = "gpt"\n')
+    with pytest.raises(UserError, match="model = 'gpt'"):
+        load(file, model__name="m")
+
+
 @pytest.mark.parametrize(
     "told, message",
     [

@@ -8,9 +8,10 @@ from dataclasses import asdict
 
 import pytest
 
-from generate.journal import Journal, event_of, open_run, read_journal, slug
+from generate.journal import Journal, event_of, open_run, read_journal, runs_of, slug
 from generate.llm import Message, Request
 from generate.machine import DialogLimits, Event, EventKind, Stage, State
+from generate.recording import has_answers
 from traces import UserError
 
 HEADER = {"overload": "aten::add.Tensor", "task": "abc", "limits": {}, "switches": {}}
@@ -128,6 +129,22 @@ def test_another_task_begins_another_run_and_keeps_the_old(tmp_path, journal):
     restarted = open_run(tmp_path, {**HEADER, "task": "def"}, restart=True)
     restarted.close()
     assert restarted.directory.name == "run-003"
+
+
+def test_the_run_after_the_thousandth_follows_it(tmp_path):
+    for number in (999, 1000):
+        (tmp_path / slug(HEADER["overload"]) / f"run-{number}").mkdir(parents=True)
+    again = open_run(tmp_path, HEADER, restart=True)
+    again.close()
+    assert again.directory.name == "run-1001"
+    assert [run.name for run in runs_of(again.directory.parent)] == ["run-999", "run-1000", "run-1001"]
+
+
+def test_a_run_that_is_being_written_can_be_recorded(journal):
+    whole = has_answers(journal)
+    with journal.open("ab") as file:
+        file.write(b'{"event": "answ')
+    assert has_answers(journal) is whole
 
 
 def test_two_processes_do_not_share_a_journal(tmp_path):

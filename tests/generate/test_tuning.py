@@ -150,6 +150,12 @@ def grown(*rewards):
     return tree
 
 
+def test_a_text_that_was_measured_twice_counts_with_its_best_measurement():
+    tree = grown(0.4, 0.6, 0.8)
+    tree.nodes[1] = replace(tree.nodes[1], source=tree.nodes[3].source)
+    assert [node.number for node in tree.best(3)] == [3, 2, 0]
+
+
 def test_moves_take_turns_and_the_best_two_are_combined():
     tree = grown(0.5, 0.6, 0.45, 0.7, 0.5)
     assert [n.move for n in tree.nodes] == [
