@@ -1,7 +1,7 @@
-"""What MkDocs asks while it makes a site of docs/ (mkdocs.yml): what becomes of links to files of the repository.
+"""Hooks for MkDocs (mkdocs.yml): links from docs/ to other files in the repository.
 
-Whoever reads the repository follows `../verify/child/unspecified.py`; the site does not hold that file. So such a link
-is checked, and its text stays as plain text. A wrong one is a warning, which `mkdocs build --strict` does not pass.
+A reader of the repository can follow `../verify/child/unspecified.py`, but the site does not hold that file. So the hook
+checks the link and leaves its text as plain text. It logs a warning for a broken link; `mkdocs build --strict` then fails.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _PRIORITY = 10  # text has become links with 20, and MkDocs looks at them with 0
 
 
 def on_page_markdown(text: str, *, page: Page, config: MkDocsConfig, **_: object) -> str:
-    """Called before a page is rendered: has its links looked at when it is."""
+    """Register the check of a page's links before MkDocs renders the page."""
     config["markdown_extensions"] = [*_others(config), RepositoryLinks(page.file.src_uri, config)]
     return text
 
@@ -47,11 +47,11 @@ class RepositoryLinks(Extension):
         self.settings = settings
 
     def extendMarkdown(self, md: Markdown) -> None:
-        """Called by Markdown for each page."""
+        """Register the tree processor; Markdown calls this for each page."""
         md.treeprocessors.register(_Links(self), "repository_links", _PRIORITY)
 
     def target(self, href: str) -> Path | None:
-        """The file that a link leads to, if it leaves docs/."""
+        """Return the file that a link leads to, or None if the link stays inside docs/."""
         link, docs = urlsplit(href), Path(self.settings.docs_dir)
         if link.scheme or link.netloc or not link.path or link.path.startswith("/"):
             return None
@@ -59,7 +59,7 @@ class RepositoryLinks(Extension):
         return None if target.is_relative_to(docs) else target
 
     def problem(self, target: Path, anchor: str) -> str | None:
-        """What is wrong with such a link."""
+        """Return the problem with a link to a file outside docs/, or None."""
         repository = Path(self.settings.config_file_path).parent
         if not target.is_relative_to(repository):
             return "that is outside the repository"
@@ -71,7 +71,7 @@ class RepositoryLinks(Extension):
         return None
 
     def _anchors(self, target: Path) -> set[str]:
-        """The anchors of a Markdown file. Of another, what an anchor means cannot be checked: it has none."""
+        """Return the anchors in a Markdown file; other files have none that can be checked."""
         if target.suffix != ".md":
             return set()
         named = [extension for extension in _others(self.settings) if isinstance(extension, str)]
@@ -85,7 +85,7 @@ class _Links(Treeprocessor):
         self.links = links
 
     def run(self, root: Element) -> None:
-        """Called with a page as a tree."""
+        """Check the links in a page's tree, and replace them by their text."""
         for element in root.iter("a"):
             href = element.get("href", "")
             target = self.links.target(href)

@@ -109,7 +109,7 @@ def _executor() -> Executor:
         return missing
     executor, thread, threads = _executors[-1]
     if thread != threading.get_ident() and threads != torch.get_num_threads():
-        torch.set_num_threads(threads)  # decides the order of sums; autograd's thread keeps that of its first backward
+        torch.set_num_threads(threads)  # decides the order in sums; autograd keeps the number of its first backward
     return executor
 
 

@@ -19,7 +19,7 @@ from traces.records import CallRecord
 from traces.store import Trace
 from traces.values import Json
 
-CHUNK = 1 << 22  # bytes of each trace whose windows are compared at once; each window takes 8 bytes of memory
+CHUNK = 1 << 22  # bytes per trace whose windows are compared at once; each window takes 8 bytes
 WINDOW = 8
 MAX_SHOWN = 20  # violations of one kind that are listed individually
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from traces.store import Trace
 
 STORAGE_ALIGNMENT = 64  # bytes; minimum alignment of storages from PyTorch's allocators
-CACHE_BYTES = 256 << 20  # bytes of reproduced outputs that are cached for other calls of the same trace
+CACHE_BYTES = 256 << 20  # bytes for reproduced outputs that are cached for other calls in the same trace
 
 REFUSED = tagged("outside_effects")
 

@@ -14,7 +14,7 @@ from torch.utils._python_dispatch import _disable_current_modes
 
 from traces.overloads import kind, written
 
-_LACKING = re.compile(r"not implemented for '(\w+)'")  # the wording of ATen's error, with the C++ name of the dtype
+_LACKING = re.compile(r"not implemented for '(\w+)'")  # the wording in ATen's error, with the dtype's C++ name
 _FLOATS, _INTEGERS = (torch.float32,), (torch.int64, torch.float64)  # wider dtypes to try, in this order
 _WIDER: dict[str, tuple[torch.dtype, tuple[torch.dtype, ...]]] = {
     "Half": (torch.float16, _FLOATS),

@@ -26,7 +26,7 @@ FILE, ACCEPTANCE = "file", "acceptance"  # subjects of a verdict other than a ca
 NO_CASE = (FILE, ACCEPTANCE)
 # rule of an acceptance verdict: every case passes, but together they do not reach the whole file
 UNREACHED = "UNREACHED"
-LINT = "LINT"  # rule of an acceptance verdict: every case passes, but the file breaks rules of the dialect
+LINT = "LINT"  # rule in an acceptance verdict: every case passes, but the file breaks the dialect's rules
 
 
 @dataclass(frozen=True)

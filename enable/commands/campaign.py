@@ -30,7 +30,7 @@ def report(
     plot: Annotated[Path | None, typer.Option(help="Draw coverage against LLM calls to this .svg or .png.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """What campaigns have shown, side by side and together.
+    """Compare the results of campaigns, side by side and together.
 
     Coverage by category and model, operators passed within so many LLM calls, what each kind of feedback led to, tokens
     and time, settings that differ, the union over campaigns, and the causes of failure across operators.

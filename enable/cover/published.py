@@ -8,7 +8,7 @@ from typing import Any
 from enable.cover.session import Session
 from traces import UserError
 
-TRITORX = "TritorX, published"  # "Agentic Operator Generation for ML ASICs", Meta: tables of OpInfo and of models
+TRITORX = "TritorX, published"  # "Agentic Operator Generation for ML ASICs", Meta: tables for OpInfo and models
 FLAGGEMS = "FlagGems, on an H200"  # measured with this project's OpInfo trace and judge's tolerances
 
 # By model: the share of its operators that pass, and the share after refinement among those that OpInfo also tests.

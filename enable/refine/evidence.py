@@ -15,7 +15,7 @@ from verify.cases.extended import extended
 from verify.cases.opinfo import kept_cases
 from verify.judging.standings import ENOUGH
 
-HELD_BACK = 5  # one case in 5 of an overload is held back; an overload with fewer cases keeps all of them
+HELD_BACK = 5  # one case in 5 is held back per overload; an overload with fewer cases keeps all
 
 
 def split(cases: Sequence[Case], show: Collection[str] = ()) -> tuple[list[Case], list[Case]]:

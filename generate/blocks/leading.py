@@ -10,7 +10,7 @@ import triton.language as tl
 from blocks.offsets import integer, integer_value, plain, plain_value, strided
 from blocks.order import key_bits, keys_at
 
-LEADING_PART = 4096  # most elements of a row per program; two counts of them fit into one int32
+LEADING_PART = 4096  # most elements per row in a program; two such counts fit into one int32
 
 
 @triton.jit

@@ -147,7 +147,7 @@ def _pointwise(graph: FlowGraph, anchor: int) -> Group:
     return _grown(graph, frozenset((anchor,)), _of_sizes(graph, _sizes(graph, anchor)))
 
 
-# Kinds in the order of the search, with the roles of their anchors.
+# Kinds in search order, with their anchors' roles.
 _GROWING: dict[FusionKind, tuple[Callable[[FlowGraph, int], Group], tuple[Role, ...]]] = {
     "attention": (_attention, ("attention", "reduction")),
     "product": (_product, ("product",)),

@@ -265,7 +265,7 @@ class ComposedSteps(KernelLines):
         return ComposedValue(like, acc, "", "element", shape, sources=(PRODUCT,))
 
 
-# Number of values that each kind of reduction keeps per row; 1 for other kinds.
+# Number of values that each reduction keeps per row; 1 for other kinds.
 _COUNTS = {"welford": 3, "softmax": 2, "safe_softmax": 3, "minmax": 2, "sums": 2, "moments": 4}
 
 

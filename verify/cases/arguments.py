@@ -13,7 +13,7 @@ from verify.operators import linear
 MAX_ELEMENTS = 140_000  # limit for one argument or result if the work of the operator is linear in it
 MAX_OTHERS = 10_000  # limit for other operators, unless the elements form only a few lines
 MAX_FEW_LINES = 4  # a tensor with up to this many lines may exceed MAX_OTHERS
-LAST = -1  # used instead of a dimension: the last element of the whole tensor
+LAST = -1  # used instead of a dimension: the whole tensor's last element
 
 Arguments: TypeAlias = dict[str, Any]
 

@@ -107,7 +107,7 @@ def case_of_values(overload: str, **arguments: Any) -> Case:
 
 def case_of_packed(overload: str, packed: Packed) -> Case:
     """Return the case for packed arguments. Their bytes are copied now."""
-    # Storages begin at multiples of 64 bytes. The particular multiple is not part of the case.
+    # Storages begin at multiples of 64 bytes. The case does not contain the particular multiple.
     packed = replace(packed, groups=[replace(group, align=group.align % STORAGE_ALIGNMENT) for group in packed.groups])
     data = [None if d is None else bytes(d) for d in packed.data]
     digest = blake3(json.dumps([overload, packed.header()]).encode())

@@ -58,7 +58,7 @@ class Notes:
             answers: Values that successive scalar reads return instead of the tensor's value.
         """
         self.answers = answers
-        self.spans: dict[int, int] = {}  # bytes of a rebuilt argument's elements, by the address of its storage
+        self.spans: dict[int, int] = {}  # bytes in a rebuilt argument's elements, by its storage's address
         self.operators: dict[str, None] = {}  # in the order of their first calls
         self.launch_operators: dict[str, None] = {}
         self.kernels: list[str] = []  # names, one for each launch
@@ -78,7 +78,7 @@ class Notes:
         self.seconds = 0.0  # time that this thread spent in kernels
         self.accessed = self.lanes = 0  # loads, stores and atomics by program instances, and their lanes
         self.allocated = 0  # bytes
-        self.widest = 1  # largest number of program instances in y or z of a grid
+        self.widest = 1  # largest number of program instances in a grid's y or z
 
     def operator(self, name: str) -> None:
         operators = self.launch_operators if getattr(_local, "launching", False) else self.operators

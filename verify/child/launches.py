@@ -55,7 +55,7 @@ def patch_texts() -> None:
 
 def _described(value: Any) -> str:
     """Describe an argument: a tensor by its dtype and shape, a kernel by its name."""
-    value = getattr(value, "base", value)  # the tensor of a descriptor, or of a tensor reinterpreted in another dtype
+    value = getattr(value, "base", value)  # a descriptor's tensor, or a tensor reinterpreted in another dtype
     if isinstance(value, torch.Tensor):
         return f"{value.dtype}{list(value.shape)}".removeprefix("torch.")
     if isinstance(value, tuple):

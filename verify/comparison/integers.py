@@ -18,10 +18,10 @@ from verify.cases.special_functions import regularized_gamma
 from verify.comparison.draws import Array, DrawSample
 from verify.comparison.lawful import FP32, FP64, Arguments, Law, Results, discrete, first, nothing, spacing, told
 
-_LEFT = 2.0**-40  # fraction of draws that may exceed the largest number of a dtype
+_LEFT = 2.0**-40  # fraction of draws that may exceed a dtype's largest number
 _FIRST = 1 << 17  # elements of a permutation whose digits are tested
 _BLOCK = 512  # elements processed at once
-_CHOICES = 1 << 24  # limit on the number of weights times the number of draws, without replacement
+_CHOICES = 1 << 24  # limit on weights times draws, without replacement
 _LOWEST = torch.iinfo(torch.int64).min
 
 # -- uniform ----------------------------------------------------------------------------------------------------------

@@ -33,7 +33,7 @@ _GROUPS: dict[str, tuple[float, float, str]] = {
 }
 
 NUDGES = 8  # Multiple of the change in results that rounding the arguments causes, if results depend on each other.
-ATENS = 4  # multiple of the error of ATen's own float32 in the same call
+ATENS = 4  # multiple of the error that ATen's own float32 has in the same call
 # relative to the result, beyond one rounding; with this limit an ill-conditioned case is still meaningful
 MOST_NUDGED = 2.0**-6
 # relative to the result, in cases so ill-conditioned that only ATen's own float32 shows the attainable accuracy
@@ -44,9 +44,9 @@ STEP_ROUNDINGS = 3
 # relative to the largest result, in fp32: the error of float64 results that were computed in fp32
 SINGLE_ROUNDINGS = 64
 FACTOR_ROUNDINGS = 32  # relative to the largest value, for products of factors, and of vectors with length 1
-BETWEEN = 2  # multiple of the error of ATen's own answer, if a subgraph has half-precision results between its steps
+BETWEEN = 2  # multiple of the error in ATen's own answer, if a subgraph has half-precision results between its steps
 LEANING = 0.25  # in ulp: mean error away from 0 if results are not rounded to nearest; truncated results have 0.5
-LEANS = 512  # minimum inexact results for a mean; the mean of right results has a standard deviation of 0.013 ulp
+LEANS = 512  # minimum inexact results for a mean; right results' mean has a standard deviation of 0.013 ulp
 
 
 def unit_of(dtype: torch.dtype) -> float:

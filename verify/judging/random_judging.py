@@ -22,10 +22,10 @@ from verify.comparison.laws import arguments_of, law_of, results
 from verify.contract.random_state import Philox
 
 DRAWS = 1 << 16  # draws of a case, unless that takes more than `MOST_SERIES` series
-MOST_SERIES = 4  # series of calls, with one call for each of `_STEPS`
+MOST_SERIES = 4  # series of calls, with one call for each step in `_STEPS`
 MANY = 1 << 17  # draws of a call that justifies MANY_DRAWS, which reveal shares that are off by a few thousandths
 MANY_DRAWS = 1 << 20
-ALL_DRAWS = 1 << 24  # draws of the largest call of a kernel that is to be accepted
+ALL_DRAWS = 1 << 24  # draws in the largest call for a kernel that is to be accepted
 # increments for seed and offset; the first is the case's own pair
 _STEPS = ((0, 0), (0, 1), (1, 0), (0, 1 << 32), (1 << 32, 0))
 # returns the answer to a pair, with the order of program instances given by a seed

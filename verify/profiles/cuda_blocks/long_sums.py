@@ -17,7 +17,7 @@ from blocks.grouped import barriers_of
 from blocks.matmul import processors, product_strides, turned
 from blocks.tuning import TRITON, TUNING_TARGET
 
-DEEP = 32  # columns of a and rows of b per stage
+DEEP = 32  # columns in a and rows in b per stage
 ADDED = 800  # columns of a whose products take as long as storing a program's sum and adding it up
 
 

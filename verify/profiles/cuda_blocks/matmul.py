@@ -15,7 +15,7 @@ from blocks.tuning import TUNING_TARGET
 from blocks.types import number_argument
 
 HIGH_TILES = ("sm_90", "sm_100")  # these have enough shared memory for tiles with 256 rows
-SHARED = 230000  # bytes of shared memory that tiles may use, out of 232,448 per program on sm_90
+SHARED = 230000  # shared memory in bytes that tiles may use; a program on sm_90 has 232,448
 
 
 @triton.jit
@@ -237,7 +237,7 @@ def launch_matmul(a, b, bias, out, numbers, tile, ending=NO_ENDING):
     elif alone and N <= 3 * K and 256 * processors() <= M and TUNING_TARGET in HIGH_TILES:
         BLOCK_M, warps, halves = 256, 8, True
     waiting_bytes = BLOCK_M * BLOCK_N * size // (2 if halves else 1)  # bytes that wait to be stored
-    # A stage holds 64 columns of a and rows of b, 2 bytes each.
+    # A stage holds 64 columns from a and rows from b, 2 bytes each.
     stages = (SHARED - waiting_bytes) // (128 * (BLOCK_M + BLOCK_N))
     tiles = triton.cdiv(M, BLOCK_M) * triton.cdiv(N, BLOCK_N)
     plan = shares_serve((M, N, K), worth((M, N, K), (tiles, BLOCK_M * BLOCK_N), tiles, 1))
