@@ -1,7 +1,8 @@
 """Hooks for MkDocs (mkdocs.yml): links from docs/ to other files in the repository.
 
-A reader of the repository can follow `../verify/child/unspecified.py`, but the site does not hold that file. So the hook
-checks the link and leaves its text as plain text. It logs a warning for a broken link; `mkdocs build --strict` then fails.
+A reader of the repository can follow `../verify/child/unspecified.py`, but the site does not hold that file. So the
+hook checks the link and leaves its text as plain text. It logs a warning for a broken link, with which
+`mkdocs build --strict` fails.
 """
 
 from __future__ import annotations
