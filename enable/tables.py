@@ -33,11 +33,12 @@ def table(rows: list[dict[str, Any]]) -> str:
     """Return rows as aligned text: numbers to the right, text to the left.
 
     On a terminal the table is colored and, if possible, no wider than the terminal. The first column identifies a row,
-    so it is not narrowed. Every cell is limited to 96 characters.
+    so it is never cut. Every other cell is limited to 96 characters.
     """
     names = list(dict.fromkeys(name for row in rows for name in row))
     numeric = {n for n in names if all(isinstance(r.get(n), int | float) and not isinstance(r[n], bool) for r in rows)}
-    cells = {name: [name, *(_cell(row.get(name)) for row in rows)] for name in names}
+    cells = {name: [name, *(_text(row.get(name)) for row in rows)] for name in names[:1]}
+    cells |= {name: [name, *(_cell(row.get(name)) for row in rows)] for name in names[1:]}
     widths = {name: max(map(len, column)) for name, column in cells.items()}
     _fit(widths, [name for name in names[1:] if name not in numeric], terminal.width(sys.stdout))
     lines = (
@@ -68,9 +69,14 @@ def _cut(text: str, columns: int) -> str:
     return text if len(text) <= columns else f"{text[: columns - 1]}…"
 
 
-def _cell(value: Any) -> str:
+def _text(value: Any) -> str:
     """Return a value as text; None and NaN become empty."""
-    return _cut("" if value is None or value != value else str(value), _WIDTH)
+    return "" if value is None or value != value else str(value)
+
+
+def _cell(value: Any) -> str:
+    """Return a value as text that is cut to the width of a cell."""
+    return _cut(_text(value), _WIDTH)
 
 
 def size(nbytes: float) -> str:

@@ -156,3 +156,9 @@ def test_signs_of_life_before_the_first_verdict_of_verify(terminal, quick, tmp_p
     assert "\rverify neg.py: preparing cases  0:0" in shown.told
     assert re.search(r"\rverify neg.py  0 of \d+  starting children  ", shown.told)
     assert "neg.py: \x1b[32mPASS\x1b[0m" in shown.told
+
+
+def test_a_long_name_of_a_row_is_whole_in_a_pipe():
+    name = "aten::" + "x" * 200
+    first, second = table([{"overload": name, "detail": name}]).splitlines()
+    assert second.startswith(f"{name}  aten::") and second.endswith("…")

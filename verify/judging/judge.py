@@ -92,6 +92,12 @@ class _Work:
             if at <= self.end:
                 yield at
 
+    def count(self, seconds: float, died: bool) -> None:
+        """Count a case that was judged: its time, and whether its child died."""
+        with self._lock:
+            self.seconds += seconds
+            self.deaths += died
+
     def ended(self, index: int) -> None:
         """Discard all cases after this index."""
         with self._lock:
@@ -246,7 +252,7 @@ class Judge:
                         run = run or stack.enter_context(self.running(job))
                         run.begin(job.cases[at])
                 at, verdict = waiting.popleft()
-                case = job.cases[at]
+                case, started = job.cases[at], time.monotonic()
                 if at > work.end:
                     continue
                 if verdict is None and work.deaths >= MAX_DEATHS:
@@ -256,10 +262,8 @@ class Judge:
                     verdict = Verdict(case.id, Outcome.TIMEOUT, message, layer="time")
                 elif verdict is None:
                     assert run is not None
-                    started = time.monotonic()
                     verdict = self._judged(run, job, case)
-                    work.seconds += time.monotonic() - started
-                work.deaths += verdict.outcome in (Outcome.CRASH, Outcome.TIMEOUT)
+                work.count(time.monotonic() - started, verdict.outcome in (Outcome.CRASH, Outcome.TIMEOUT))
                 yield verdict
                 if job.first and verdict.outcome not in (Outcome.PASS, Outcome.SKIPPED):
                     work.ended(at)
