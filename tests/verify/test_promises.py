@@ -1,4 +1,4 @@
-"""The promises of docs/judge.md, "Crash safety", that the judge and its store keep. Each test names its own."""
+"""The promises of docs/sandbox.md, "Crash safety", that the judge and its store keep. Each test names its own."""
 
 import platform as machine
 import random

@@ -1,4 +1,4 @@
-"""The promises of docs/judge.md, "Crash safety", that `enable verify --all` as a whole process keeps."""
+"""The promises of docs/sandbox.md, "Crash safety", that `enable verify --all` as a whole process keeps."""
 
 import os
 import re
