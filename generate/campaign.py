@@ -39,37 +39,37 @@ class Model(_Table):
     """Settings for the model that answers."""
 
     provider: str = Field(default="replay", description="replay, openai or manual")
-    name: str | None = Field(default=None, description="the model that writes kernels")
+    name: str | None = Field(default=None, description="model that writes kernels")
     summarizer: str | None = Field(
-        default=None, description="the model that summarises long reports; by default the same"
+        default=None, description="model that summarizes long reports; by default the same model"
     )
     base_url: str | None = Field(
         default=None, description="endpoint of the openai provider; by default OPENAI_BASE_URL"
     )
     recordings: Path | None = Field(
-        default=None, description="directory of the replay provider, beside this file", strict=False
+        default=None, description="directory with the replay provider's recordings, relative to this file", strict=False
     )
-    temperature: float = Field(default=_LIMITS.temperature, ge=0, description="of the model")
+    temperature: float = Field(default=_LIMITS.temperature, ge=0, description="sampling temperature")
     price: tuple[float, float] | None = Field(
-        default=None, description="money for a million tokens of prompts and of answers", strict=False
+        default=None, description="money for a million prompt tokens and for a million answer tokens", strict=False
     )
     summarizer_price: tuple[float, float] | None = Field(
-        default=None, description="the same of the summarizer; by default equal", strict=False
+        default=None, description="the same for the summarizer; by default the same price", strict=False
     )
 
 
 class Bounds(_Table):
     """Limits for a dialog."""
 
-    dialogs: int = Field(default=_LIMITS.dialogs, ge=1, description="dialogs for an operator")
-    calls: int = Field(default=_LIMITS.calls, ge=1, description="answers in a dialog")
-    context: int = Field(default=_LIMITS.context, ge=1, description="tokens of a dialog")
-    answer: int = Field(default=_LIMITS.answer, ge=1000, description="characters of an answer")
+    dialogs: int = Field(default=_LIMITS.dialogs, ge=1, description="dialogs per operator")
+    calls: int = Field(default=_LIMITS.calls, ge=1, description="answers per dialog")
+    context: int = Field(default=_LIMITS.context, ge=1, description="tokens per dialog")
+    answer: int = Field(default=_LIMITS.answer, ge=1000, description="characters per answer")
     repeats: int = Field(
         default=_LIMITS.repeats, ge=1, description="answers that repeat an earlier one before a dialog ends"
     )
     report: int = Field(
-        default=_LIMITS.report, ge=200, description="characters of a report that are shown unsummarised"
+        default=_LIMITS.report, ge=200, description="characters that a report may have without being summarized"
     )
 
 
@@ -77,7 +77,7 @@ class Spending(_Table):
     """Limits for all dialogs in the campaign together."""
 
     calls: int | None = Field(default=None, ge=1, description="answers")
-    tokens: int | None = Field(default=None, ge=1, description="tokens of prompts and answers")
+    tokens: int | None = Field(default=None, ge=1, description="tokens in prompts and answers")
     money: float | None = Field(default=None, gt=0, description="in the unit of model.price")
 
 
@@ -85,8 +85,8 @@ class States(_Table):
     """The state machine's optional states."""
 
     lint: bool = Field(default=_SWITCHES.lint, description="check answers against the dialect before they are run")
-    summarize: bool = Field(default=_SWITCHES.summarize, description="summarise long reports")
-    debug: bool = Field(default=_SWITCHES.debug, description="look for the place of a crash")
+    summarize: bool = Field(default=_SWITCHES.summarize, description="summarize long reports")
+    debug: bool = Field(default=_SWITCHES.debug, description="locate the line that crashed")
 
 
 class Campaign(_Table):
@@ -95,29 +95,33 @@ class Campaign(_Table):
     The query selects a trace's operators: those that fail, those without a kernel, or all.
     """
 
-    name: str = Field(default="", description="of its directory under campaigns/; by default made of the rest")
-    operators: tuple[str, ...] = Field(default=(), description="overloads, or operators of OpInfo", strict=False)
-    query: str = Field(default="", description='"failing in TRACE", "lacking in TRACE" or "every in TRACE"')
-    categories: tuple[str, ...] = Field(default=(), description="only operators of these; by default all", strict=False)
-    most: int | None = Field(default=None, ge=1, description="at most so many operators")
-    trace: str = Field(default="opinfo", description="where the cases of `operators` come from")
-    dtypes: tuple[str, ...] = Field(
-        default=(), description="only cases of these; by default all recorded", strict=False
+    name: str = Field(
+        default="", description="name for the directory under campaigns/; by default derived from the other settings"
     )
-    platform: str = Field(default="sim", description="where candidates run")
-    workers: int = Field(default=4, ge=1, description="dialogs at once")
+    operators: tuple[str, ...] = Field(default=(), description="overloads, or OpInfo's operators", strict=False)
+    query: str = Field(default="", description='"failing in TRACE", "lacking in TRACE" or "every in TRACE"')
+    categories: tuple[str, ...] = Field(
+        default=(), description="only operators in these categories; by default all", strict=False
+    )
+    most: int | None = Field(default=None, ge=1, description="maximum number of operators")
+    trace: str = Field(default="opinfo", description="trace with the cases for `operators`")
+    dtypes: tuple[str, ...] = Field(
+        default=(), description="only cases in these dtypes; by default all that were recorded", strict=False
+    )
+    platform: str = Field(default="sim", description="platform that candidates run on")
+    workers: int = Field(default=4, ge=1, description="concurrent dialogs")
     tests: int | None = Field(
-        default=None, ge=1, description="candidates tested at once; by default the cores, at most 8"
+        default=None, ge=1, description="candidates tested concurrently; by default one per core, at most 8"
     )
     engine: Literal["local", "ray"] = Field(default="local", description="local or ray")
-    address: str | None = Field(default=None, description="of a Ray cluster; by default one is started here")
+    address: str | None = Field(default=None, description="address of a Ray cluster; by default a local one is started")
     accept: bool = Field(
-        default=True, description="put what passes into the library; false keeps it in the campaign alone"
+        default=True, description="add passing kernels to the library; false keeps them in the campaign only"
     )
     self_consistent: bool = Field(
         default=False, description="wrappers may call operators that the library has verified"
     )
-    few_cases: bool = Field(default=False, description="accept kernels that fewer than 5 independent cases speak for")
+    few_cases: bool = Field(default=False, description="accept kernels that passed fewer than 5 independent cases")
     model: Model = Model()
     limits: Bounds = Bounds()
     budget: Spending = Spending()

@@ -77,3 +77,26 @@ def test_mannered_prose_would_be_seen():
     assert beyond(rates(docstrings(text))).keys() == {"what", "where", "of", "return"}
     assert comments(text) == ["# what"]
     assert banned(ast.parse("def told(given):\n    found = self._held = 1")) == ["found", "_held", "given", "told"]
+
+
+PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "docs" / "platforms").glob("*.md")]
+GENERATED = {"cli.md", "operators.md"}
+SHORT = 300  # words, of which one more or less moves a rate by too much
+
+
+def prose(text):
+    """A page without its code."""
+    return re.sub(r"`[^`\n]*`", "", re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE))
+
+
+@pytest.mark.parametrize("page", [p for p in sorted(PAGES) if p.name not in GENERATED], ids=lambda page: page.name)
+def test_pages_have_the_rates_of_good_packages(page):
+    text = prose(page.read_text())
+    if len(text.split()) > SHORT:
+        assert beyond(rates([text]), tuple(AT_MOST)) == {}
+
+
+def test_no_page_is_longer_than_a_reader_has_patience_for():
+    """But for references, and for pages that are mostly programs."""
+    long = {page.name for page in PAGES if len(prose(page.read_text()).split()) > 1500}
+    assert long - GENERATED == {"json.md"}
