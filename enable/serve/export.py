@@ -109,13 +109,15 @@ def write_package(directory: Path, entries: Mapping[str, Entry], label: Label) -
     package, runtime = directory / label.name, directory / label.name / "runtime"
     places = _places(entries)
     texts = {path: text for entry in entries.values() for path, text in entry.texts.items()}
-    for path, place in places.items():
-        _write(package / "kernels" / place, texts[path])
+    for path, relative_path in places.items():
+        _write(package / "kernels" / relative_path, texts[path])
     _write_runtime(runtime, f"{label.name}.runtime.")
     manifest = {
         "format": _FORMAT,
         "platform": label.platform,
-        "digests": {place: hashlib.sha256(texts[path].encode()).hexdigest() for path, place in places.items()},
+        "digests": {
+            relative_path: hashlib.sha256(texts[path].encode()).hexdigest() for path, relative_path in places.items()
+        },
         "overloads": {o: _fields(entry, places) for o, entry in entries.items()},
     }
     _write(package / "overloads.json", json.dumps(manifest, indent=1) + "\n")

@@ -226,14 +226,14 @@ class General:
 
     Attributes:
         shortcut: The launches, with positions for the floats.
-        alike: Groups of positions that must have one value.
+        equal_groups: Groups of positions that must have one value.
         fixed: Positions whose value must not change, with that value.
         asked: Comparisons that must have the same outcome.
         seed: The generator's seed if the call draws random numbers; its counter is the last float.
     """
 
     shortcut: Shortcut
-    alike: tuple[tuple[int, ...], ...]
+    equal_groups: tuple[tuple[int, ...], ...]
     fixed: tuple[tuple[int, float], ...]
     asked: tuple[Asked, ...]
     seed: int | None = None
@@ -243,7 +243,7 @@ class General:
         return (
             all(map(math.isfinite, floats))
             and all(_same(floats[i], value) for i, value in self.fixed)
-            and all(_same(floats[i], floats[group[0]]) for group in self.alike for i in group[1:])
+            and all(_same(floats[i], floats[group[0]]) for group in self.equal_groups for i in group[1:])
             and all(one.again(floats) for one in self.asked)
         )
 
@@ -296,7 +296,7 @@ def _merged(one: KernelLaunch, other: KernelLaunch, places: Mapping[_Kind, int])
     for i, pair in enumerate(zip(one.arguments, other.arguments, strict=True)):
         if FUNCTION < i < ARGUMENTS:
             continue  # launch metadata for hooks; it is the same for each launch of a kernel
-        found_place = _place(*pair, tuples.get(i, []), places)
+        found_place = _position(*pair, tuples.get(i, []), places)
         if isinstance(found_place, list) and found_place:
             tuples[i] = found_place
         elif isinstance(found_place, tuple):
@@ -304,7 +304,7 @@ def _merged(one: KernelLaunch, other: KernelLaunch, places: Mapping[_Kind, int])
     return replace(one, places=tuple(merged_places), tuples=tuple(tuples.items()))
 
 
-def _place(one: Any, other: Any, known: list[Any], places: Mapping[_Kind, int]) -> Any:
+def _position(one: Any, other: Any, known: list[Any], places: Mapping[_Kind, int]) -> Any:
     """Return the position of a changing float in an argument as a Place, or None for an equal value.
 
     For a tuple, return the positions inside it, added to the known ones.
@@ -312,7 +312,7 @@ def _place(one: Any, other: Any, known: list[Any], places: Mapping[_Kind, int]) 
     if type(one) is tuple and type(other) is tuple and len(one) == len(other):
         inner = dict(known)
         for i, pair in enumerate(zip(one, other, strict=True)):
-            inner_place = _place(*pair, inner[i] if isinstance(inner.get(i), list) else [], places)
+            inner_place = _position(*pair, inner[i] if isinstance(inner.get(i), list) else [], places)
             if inner_place:
                 inner[i] = inner_place
         return list(inner.items())

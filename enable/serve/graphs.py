@@ -154,23 +154,23 @@ class Stretch:
                 return
         values.update(zip(self.outputs, answer, strict=True))
 
-    def _answer(self, given: list[torch.Tensor]) -> Any:
+    def _answer(self, inputs: list[torch.Tensor]) -> Any:
         """Return the outputs by the native program or the shortcut, or MISS."""
         if self._program is not None:
-            answer = self._program.run(given)
+            answer = self._program.run(inputs)
             return MISS if answer is None else answer
-        return MISS if self.shortcut is None else self.shortcut.run(given, given[0].device.index)
+        return MISS if self.shortcut is None else self.shortcut.run(inputs, inputs[0].device.index)
 
-    def _watched(self, given: list[torch.Tensor], values: dict[Node, Any], server: Server) -> list[Any]:
+    def _watched(self, inputs: list[torch.Tensor], values: dict[Node, Any], server: Server) -> list[Any]:
         """Run the stretch once by its wrappers and keep the shortcut and program that result."""
 
         def call() -> list[Any]:
-            own = dict(zip(self.inputs, given, strict=True))
+            node_values = dict(zip(self.inputs, inputs, strict=True))
             for node in self.nodes:
-                own[node] = _directly(node, own, server)
-            return [own[node] for node in self.outputs]
+                node_values[node] = _directly(node, node_values, server)
+            return [node_values[node] for node in self.outputs]
 
-        answer, self.shortcut = watched(call, given, many=True)
+        answer, self.shortcut = watched(call, inputs, many=True)
         self._unclear = self.shortcut is None
         if self.shortcut is not None and server.native is not None:
             self._program = server.native.graph(self.shortcut)

@@ -25,32 +25,32 @@ class Footprint:
     Attributes:
         spans: Bytes from the first element of each tensor to the end of its last, 0 if it is empty.
         written: True for each tensor that the call writes.
-        alike: For each tensor, the position of the first one with the same shape, strides and dtype.
+        layouts: For each tensor, the position of the first one with the same shape, strides and dtype.
         pointwise: True if a result element depends only on the input elements at its own index. One call may then read
             and write the same tensor.
     """
 
     spans: tuple[int, ...]
     written: tuple[bool, ...]
-    alike: tuple[int, ...]
+    layouts: tuple[int, ...]
     pointwise: bool
 
     def may_clash(self, pointers: Sequence[int]) -> bool:
         """Return True if a written tensor's span meets another tensor's span at these addresses."""
         spans = [
-            (pointer, alike, not is_written, pointer + span)
-            for pointer, span, is_written, alike in zip(pointers, self.spans, self.written, self.alike, strict=True)
+            (pointer, layout, not is_written, pointer + span)
+            for pointer, span, is_written, layout in zip(pointers, self.spans, self.written, self.layouts, strict=True)
             if span
         ]
         # Sweep by address. At one address a write sorts before a read of the same tensor, which may then follow it.
         spans.sort()
         end = end_written = 0  # ends of the preceding spans, which are sorted by their first byte
         previous = (-1, -1)
-        for pointer, alike, is_read, stop in spans:
-            is_same_tensor = self.pointwise and is_read and previous == (pointer, alike)
+        for pointer, layout, is_read, stop in spans:
+            is_same_tensor = self.pointwise and is_read and previous == (pointer, layout)
             if not is_same_tensor and (pointer < end_written or (not is_read and pointer < end)):
                 return True
-            end, previous = max(end, stop), (pointer, alike)
+            end, previous = max(end, stop), (pointer, layout)
             end_written = end_written if is_read else max(end_written, stop)
         return False
 

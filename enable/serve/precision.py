@@ -18,7 +18,7 @@ _PRODUCTS = tagged("matmul_precision")
 
 def settings() -> dict[str, str]:
     """Return PyTorch's current precision by operator kind; convolutions may use TF32 by default."""
-    return {name: place.fp32_precision for name, place in _places().items()}
+    return {name: setting.fp32_precision for name, setting in _places().items()}
 
 
 @contextmanager

@@ -43,14 +43,17 @@ def program(module: ModuleType, shortcut: Shortcut, returns: Sequence[str], of_a
         raise Foreign
     answer = [_part(value, kind) for value, kind in zip(results, returns, strict=True)]
     parameters = [list(_parameters(launch)) for launch in launches]
-    used_tensors = [{place[0] for _, _, place in one if place and place[0] >= 0} for one in parameters]
+    used_tensors = [{position[0] for _, _, position in one if position and position[0] >= 0} for one in parameters]
     returned = {number for part in answer for number in _numbers(part)}
     first = len(shortcut.aligned)
     allocations = [
         (*m, *_lifetime(first + i, used_tensors, first + i in returned)) for i, m in enumerate(shortcut.made)
     ]
-    compiled = [_launch(module, launch, own) for launch, own in zip(launches, parameters, strict=True)]
-    fits = (of_all.alike, of_all.fixed, list(map(tuple, of_all.asked)), of_all.seed) if of_all else None
+    compiled = [
+        _launch(module, launch, launch_parameters)
+        for launch, launch_parameters in zip(launches, parameters, strict=True)
+    ]
+    fits = (of_all.equal_groups, of_all.fixed, list(map(tuple, of_all.asked)), of_all.seed) if of_all else None
     hooks = [hook.calls for hook in shortcut.hooks]
     footprint = astuple(shortcut.footprint) if shortcut.footprint else None
     return module.Program(shortcut.aligned, allocations, compiled, answer, hooks, fits, shortcut.apart, footprint)
@@ -118,7 +121,7 @@ def _flat(types: Sequence[Any], values: Sequence[Any], places: Mapping[int, Any]
 
 def _launch(module: ModuleType, launch: KernelLaunch, parameters: list[Parameter]) -> Any:
     """Return the native form of one launch, with patches for its pointers and floats."""
-    patches = [(i, *place) for i, (_, _, place) in enumerate(parameters) if place]
+    patches = [(i, *position) for i, (_, _, position) in enumerate(parameters) if position]
     return _compiled(module, launch.kernel.metadata, launch.arguments, parameters, patches)
 
 

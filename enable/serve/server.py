@@ -248,14 +248,14 @@ class Server:
         op: OpOverload,
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
-        found: Decision,
+        decision: Decision,
         looked: Looked | None,
     ) -> Any:
         """Answer by the call's shortcut, or by the wrapper, which is watched for a shortcut the first few times."""
-        tried, philox = found.tried, None
+        tried, philox = decision.tried, None
         if entry.draws and _draws(op, args, kwargs):
-            philox = draw(kwargs.get("generator"), self._device, found.gpu)
-        wrapped = partial(self._wrapped, entry, op, args, kwargs, found.gpu, philox)
+            philox = draw(kwargs.get("generator"), self._device, decision.gpu)
+        wrapped = partial(self._wrapped, entry, op, args, kwargs, decision.gpu, philox)
         if not self._compiled:
             return wrapped()
         looked = looked or self._looked(op, args, kwargs)
@@ -269,13 +269,13 @@ class Server:
             return wrapped()
         notes = Handling()
         answer, shortcut = watched(
-            lambda: self._wrapped(entry, op, *noted(args, kwargs, notes), found.gpu, philox), looked.tensors
+            lambda: self._wrapped(entry, op, *noted(args, kwargs, notes), decision.gpu, philox), looked.tensors
         )
         tried.append(exact_call.key)
         if shortcut is not None:
             if written(op):
                 shortcut = replace(shortcut, footprint=footprint_of(op, args, kwargs)[1])
-            ready = self._kept(exact_call, op, found, Watched(shortcut, exact_call.floats, notes), philox)
+            ready = self._kept(exact_call, op, decision, Watched(shortcut, exact_call.floats, notes), philox)
         elif philox is None:
             self._ready[exact_call.key] = None
         if ready is not None:
@@ -290,21 +290,21 @@ class Server:
         index = torch.accelerator.current_device_index() if self._device != "cpu" else None
         return looked._replace(key=(looked.key, index), kind=(looked.kind, index))
 
-    def _by_shortcut(self, looked: Looked, own: Looked) -> tuple[_Ready | None, Any]:
-        """Return the matching shortcut, if any, and its result or MISS. `own` includes the generator's state."""
-        ready = self._general.get(own.kind) if own.floats else None
-        if ready is None or ready.general is None or not ready.general.fits(own.floats):
-            ready = self._ready.get(own.key)
+    def _by_shortcut(self, looked: Looked, exact_call: Looked) -> tuple[_Ready | None, Any]:
+        """Return the matching shortcut, if any, and its result or MISS. `exact_call` includes the generator's state."""
+        ready = self._general.get(exact_call.kind) if exact_call.floats else None
+        if ready is None or ready.general is None or not ready.general.fits(exact_call.floats):
+            ready = self._ready.get(exact_call.key)
         if ready is None:
             return None, MISS
-        floats = own.floats if ready.general else ()
-        answer = ready.shortcut.run(own.tensors, ready.gpu, floats)
+        floats = exact_call.floats if ready.general else ()
+        answer = ready.shortcut.run(exact_call.tensors, ready.gpu, floats)
         if answer is not MISS:
             self._offer(ready, looked)
         return ready, answer
 
     def _kept(
-        self, looked: Looked, op: OpOverload, found: Decision, now: Watched, philox: Philox | None
+        self, looked: Looked, op: OpOverload, decision: Decision, now: Watched, philox: Philox | None
     ) -> _Ready | None:
         """Keep the shortcut for later calls, and generalize it to other floats if an earlier call allows that.
 
@@ -312,7 +312,7 @@ class Server:
         """
         ready = None
         if philox is None:
-            ready = self._ready[looked.key] = self._prepared(op, found, now.shortcut)
+            ready = self._ready[looked.key] = self._prepared(op, decision, now.shortcut)
         if looked.floats:
             before = self._watched.get(looked.kind)
             self._watched[looked.kind] = now
@@ -320,14 +320,16 @@ class Server:
             same_draw = philox is not None and before is not None and before.floats[-1] == now.floats[-1]
             if before is not None and not same_draw and (of_all := general(before, now)) is not None:
                 of_all = replace(of_all, seed=philox[0] if philox else None)
-                ready = self._general[looked.kind] = self._prepared(op, found, of_all.shortcut, of_all)
+                ready = self._general[looked.kind] = self._prepared(op, decision, of_all.shortcut, of_all)
         return ready
 
-    def _prepared(self, op: OpOverload, found: Decision, shortcut: Shortcut, of_all: General | None = None) -> _Ready:
+    def _prepared(
+        self, op: OpOverload, decision: Decision, shortcut: Shortcut, of_all: General | None = None
+    ) -> _Ready:
         """Return the shortcut with its native program, if it has one."""
-        assert found.entry is not None
+        assert decision.entry is not None
         program = self._native.program(op, shortcut, of_all) if self._native else None
-        ready = _Ready(shortcut, found.gpu, name_of(op), found.entry.label, found.news, program, of_all)
+        ready = _Ready(shortcut, decision.gpu, name_of(op), decision.entry.label, decision.news, program, of_all)
         if program is not None:
             self._programs.append((program, ready))
         return ready

@@ -155,9 +155,9 @@ class Shortcut:
 def _filled(values: tuple[Any, ...], places: list[Any], pointers: list[Any]) -> tuple[Any, ...]:
     """Return a tuple argument with pointers filled in."""
     filled = list(values)
-    for i, place in places:
-        is_pointer = type(place) is tuple
-        filled[i] = pointers[place[0]] + place[1] if is_pointer else _filled(values[i], place, pointers)
+    for i, position in places:
+        is_pointer = type(position) is tuple
+        filled[i] = pointers[position[0]] + position[1] if is_pointer else _filled(values[i], position, pointers)
     return tuple(filled)
 
 
@@ -185,20 +185,20 @@ class SparseParts:
     coalesced: bool
 
 
-def _result(wanted: Any, given: list[torch.Tensor], made: list[torch.Tensor]) -> Any:
+def _result(wanted: Any, inputs: list[torch.Tensor], made: list[torch.Tensor]) -> Any:
     """Return the result with tensors in place of their numbers."""
     if type(wanted) is Numbered:
-        return given[wanted] if wanted < len(given) else made[wanted - len(given)]
+        return inputs[wanted] if wanted < len(inputs) else made[wanted - len(inputs)]
     if type(wanted) is View:
-        base = given[wanted.number] if wanted.number < len(given) else made[wanted.number - len(given)]
+        base = inputs[wanted.number] if wanted.number < len(inputs) else made[wanted.number - len(inputs)]
         return base.as_strided(wanted.size, wanted.stride, base.storage_offset() + wanted.offset)
     if type(wanted) is SparseParts:
-        indices, values = (_result(part, given, made) for part in (wanted.indices, wanted.values))
+        indices, values = (_result(part, inputs, made) for part in (wanted.indices, wanted.values))
         return torch.sparse_coo_tensor(
             indices, values, wanted.size, is_coalesced=wanted.coalesced, check_invariants=False
         )
     if type(wanted) is tuple or type(wanted) is list:
-        return type(wanted)([_result(item, given, made) for item in wanted])
+        return type(wanted)([_result(item, inputs, made) for item in wanted])
     return wanted
 
 

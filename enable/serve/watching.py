@@ -63,23 +63,23 @@ class _Unclear(Exception):
 class _Follower:
     """Converts recorded launches to a shortcut by tracing each pointer to a given or an allocated tensor."""
 
-    def __init__(self, given: list[torch.Tensor], many: bool) -> None:
-        self._given, self._many = given, many
-        self._storages = [_storage(t) for t in given]
+    def __init__(self, inputs: list[torch.Tensor], many: bool) -> None:
+        self._inputs, self._many = inputs, many
+        self._storages = [_storage(t) for t in inputs]
         self._fresh: dict[int, int] = {}  # number by allocated storage
         self._made: list[torch.Tensor] = []  # one tensor per allocated storage, which keeps it alive
         self._dtypes: dict[int, torch.dtype] = {}  # dtype of each allocation that is returned in parts, by number
 
     def shortcut(self, noted: Sequence[tuple[Any, tuple[Any, ...]]], result: Any) -> Shortcut:
         """Return the shortcut. Raise _Unclear if the run does not determine one."""
-        aligned = [t.data_ptr() % ALIGNMENT == 0 for t in self._given]
+        aligned = [t.data_ptr() % ALIGNMENT == 0 for t in self._inputs]
         result_form = self._wanted(result)
         launches = tuple(self._launch(kernel, arguments) for kernel, arguments in noted)
         returned = list(_numbers(result_form))
         if len(returned) > len(set(returned)) and not self._many:
             raise _Unclear
-        allocations = tuple(self._allocation(t, i, i in returned) for i, t in enumerate(self._made, len(self._given)))
-        hooks = [arguments[place] for _, arguments in noted for place in HOOKS if arguments[place] is not None]
+        allocations = tuple(self._allocation(t, i, i in returned) for i, t in enumerate(self._made, len(self._inputs)))
+        hooks = [arguments[hook] for _, arguments in noted for hook in HOOKS if arguments[hook] is not None]
         if not all(hasattr(hook, "calls") for hook in hooks):
             raise _Unclear
         devices = {t.device for t in self._made}
@@ -93,29 +93,29 @@ class _Follower:
         """Return pairs of given tensors that share a storage: the first, another, and the bytes between them."""
         first: dict[int, int] = {}
         pairs = [(first.setdefault(storage, i), i) for i, storage in enumerate(self._storages)] if self._many else []
-        return tuple((a, b, self._given[b].data_ptr() - self._given[a].data_ptr()) for a, b in pairs if a != b)
+        return tuple((a, b, self._inputs[b].data_ptr() - self._inputs[a].data_ptr()) for a, b in pairs if a != b)
 
     def _launch(self, kernel: Any, arguments: tuple[Any, ...]) -> KernelLaunch:
         """Return a launch with its pointers replaced by places."""
-        places = [(i, self._place(value)) for i, value in enumerate(arguments) if i >= ARGUMENTS]
+        places = [(i, self._position(value)) for i, value in enumerate(arguments) if i >= ARGUMENTS]
         unfilled = [_without_tensors(value) for value in arguments]
         unfilled[STREAM] = None
-        pointer_places = tuple((i, *place) for i, place in places if isinstance(place, tuple))
+        pointer_places = tuple((i, *position) for i, position in places if isinstance(position, tuple))
         return KernelLaunch(
             kernel,
             launcher(kernel),
             tuple(unfilled),
             pointer_places,
-            tuple((i, place) for i, place in places if isinstance(place, list)),
+            tuple((i, position) for i, position in places if isinstance(position, list)),
         )
 
-    def _place(self, value: Any) -> Place | None:
+    def _position(self, value: Any) -> Place | None:
         """Return the place of a pointer, or the places inside a tuple; None for a plain value."""
         if isinstance(value, torch.Tensor):
             return self._pointer(value)
         if isinstance(value, tuple):
-            element_places = [(i, self._place(item)) for i, item in enumerate(value)]
-            return [(i, place) for i, place in element_places if place is not None] or None
+            element_places = [(i, self._position(item)) for i, item in enumerate(value)]
+            return [(i, position) for i, position in element_places if position is not None] or None
         is_plain = isinstance(value, int | float | str | torch.dtype | None)
         if not is_plain and not type(value).__module__.startswith(_TRITON):
             raise _Unclear
@@ -123,7 +123,9 @@ class _Follower:
 
     def _pointer(self, t: torch.Tensor) -> tuple[int, int]:
         """Return the tensor number and byte offset from which this tensor's pointer follows."""
-        mates = {id(g): i for i, (g, s) in enumerate(zip(self._given, self._storages, strict=True)) if s == _storage(t)}
+        mates = {
+            id(g): i for i, (g, s) in enumerate(zip(self._inputs, self._storages, strict=True)) if s == _storage(t)
+        }
         if id(t) in mates:
             return mates[id(t)], 0
         if len(mates) > 1 and not self._many:
@@ -132,8 +134,8 @@ class _Follower:
             raise _Unclear  # an empty tensor has no pointer
         if mates:
             number = next(iter(mates.values()))
-            return number, t.data_ptr() - self._given[number].data_ptr()
-        return len(self._given) + self._number(t), t.data_ptr() - t.untyped_storage().data_ptr()
+            return number, t.data_ptr() - self._inputs[number].data_ptr()
+        return len(self._inputs) + self._number(t), t.data_ptr() - t.untyped_storage().data_ptr()
 
     def _number(self, t: torch.Tensor) -> int:
         """Return the number of an allocated storage, in order of first use."""
@@ -150,47 +152,47 @@ class _Follower:
             if type(indices) is type(values) is View:
                 raise _Unclear  # it may be an argument itself
             return SparseParts(indices, values, tuple(value.shape), value.is_coalesced())
-        if isinstance(value, torch.Tensor) and lazy_bits(value) and not any(value is given for given in self._given):
+        if isinstance(value, torch.Tensor) and lazy_bits(value) and not any(value is tensor for tensor in self._inputs):
             raise _Unclear  # its values depend on conj or neg bits, too
         if isinstance(value, torch.Tensor) and self._many:
             return self._view(value)
         if isinstance(value, torch.Tensor):
             if _storage(value) in self._storages:
                 return Numbered(self._identical(value))
-            return Numbered(len(self._given) + self._number(value))
+            return Numbered(len(self._inputs) + self._number(value))
         if isinstance(value, tuple | list):
             return type(value)([self._wanted(item) for item in value])
         return value
 
     def _view(self, t: torch.Tensor) -> Numbered | View:
         """Return a result of many calls: a given tensor, or a part of a given or allocated one."""
-        for i, given in enumerate(self._given):
-            if given is t:
+        for i, tensor in enumerate(self._inputs):
+            if tensor is t:
                 return Numbered(i)
         storage, size, offset = _storage(t), tuple(t.shape), int(t.storage_offset())
         if storage not in self._storages:
-            number = len(self._given) + self._number(t)
+            number = len(self._inputs) + self._number(t)
             if self._dtypes.setdefault(number, t.dtype) != t.dtype:
                 raise _Unclear
             return View(number, size, t.stride(), offset)
         number = self._storages.index(storage)
-        given = self._given[number]
-        if given.dtype != t.dtype or lazy_bits(given):
+        tensor = self._inputs[number]
+        if tensor.dtype != t.dtype or lazy_bits(tensor):
             raise _Unclear
-        return View(number, size, t.stride(), offset - int(given.storage_offset()))
+        return View(number, size, t.stride(), offset - int(tensor.storage_offset()))
 
     def _part(self, t: torch.Tensor) -> Numbered | View:
         """Return the indices or values of a sparse result."""
         if _storage(t) not in self._storages:
-            return Numbered(len(self._given) + self._number(t))
+            return Numbered(len(self._inputs) + self._number(t))
         number, _ = self._pointer(t)
-        offset = int(t.storage_offset()) - int(self._given[number].storage_offset())
+        offset = int(t.storage_offset()) - int(self._inputs[number].storage_offset())
         return View(number, tuple(t.shape), t.stride(), offset)
 
     def _identical(self, value: torch.Tensor) -> int:
         """Return the number of the given tensor that is this object."""
-        for i, given in enumerate(self._given):
-            if given is value:
+        for i, tensor in enumerate(self._inputs):
+            if tensor is value:
                 return i
         raise _Unclear  # it is a view of an argument
 
@@ -274,8 +276,8 @@ def _noting(noted: list[tuple[Any, tuple[Any, ...]]], watch: _Watch) -> Iterator
     def run(kernel: Any) -> Callable[..., None]:
         launch = compiled_run.__get__(kernel)
 
-        def noting(*given: Any) -> None:
-            arguments = plain(given)
+        def noting(*positional: Any) -> None:
+            arguments = plain(positional)
             if threading.get_ident() == thread:
                 noted.append((kernel, arguments))
             launch(*arguments)

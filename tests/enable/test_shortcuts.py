@@ -567,9 +567,9 @@ def test_constants_that_a_launch_is_known_by():
     import triton.experimental.gluon as gluon
 
     follower = watching._Follower([], False)
-    assert follower._place((triton.jit(doubled_in_a_kernel), gluon.jit(doubled_in_a_kernel), 64, None)) is None
+    assert follower._position((triton.jit(doubled_in_a_kernel), gluon.jit(doubled_in_a_kernel), 64, None)) is None
     with pytest.raises(watching._Unclear):
-        follower._place((64, [64]))
+        follower._position((64, [64]))
 
 
 def doubled_in_a_kernel(x):
