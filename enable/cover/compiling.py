@@ -21,20 +21,20 @@ class Compiled:
     """The share of one trace that compiles.
 
     Attributes:
-        found: Coverage in which PASS means that a case compiles for every target.
+        coverage: Coverage in which PASS means that a case compiles for every target.
         targets: The targets as "backend:arch".
     """
 
-    found: Coverage
+    coverage: Coverage
     targets: tuple[str, ...]
 
     def as_json(self) -> dict[str, Any]:
         """Return the object that `enable coverage --compile-only --json` prints."""
-        compute = self.found.compute
+        compute = self.coverage.compute
         good = [row for row in compute if row.outcome is Outcome.PASS]
         calls, good_calls = (sum(row.calls for row in rows) for rows in (compute, good))
         return {
-            **jsonable(self.found),
+            **jsonable(self.coverage),
             "targets": list(self.targets),
             "overloads": {"compute": len(compute), COMPILES: len(good), "percent": percent(len(compute), len(good))},
             "calls": {"total": calls, COMPILES: good_calls, "percent": percent(calls, good_calls)},
@@ -79,11 +79,11 @@ def compile_tables(compiled: Compiled) -> str:
             "kernel": kernel_cell(row),
             "detail": "" if row.kernel is None else row.detail,
         }
-        for row in compiled.found.compute
+        for row in compiled.coverage.compute
     ]
     overloads, calls = summary["overloads"], summary["calls"]
     lines = [
-        f"{compiled.found.title} for {', '.join(compiled.targets)}: compiled, not run",
+        f"{compiled.coverage.title} for {', '.join(compiled.targets)}: compiled, not run",
         f"  overloads that compile  {overloads[COMPILES]} of {overloads['compute']} that need a kernel"
         f" ({overloads['percent']} %)",
         f"  their calls             {calls[COMPILES]} of {calls['total']} ({calls['percent']} %)",

@@ -196,14 +196,14 @@ class Stored:
 
 def read_calls(
     trace: Trace,
-    told: Callable[[CallRecord, str | None], None] = lambda record, case: None,
+    on_call: Callable[[CallRecord, str | None], None] = lambda record, case: None,
     only: Collection[str] | None = None,
 ) -> Stored:
     """Read once all calls in a trace that run on the device.
 
     Args:
         trace: The trace.
-        told: Called with each call and the id of its case, or None.
+        on_call: Called with each call and the id of its case, or None.
         only: Overloads whose calls become cases; by default all that need a kernel.
 
     Returns:
@@ -221,8 +221,8 @@ def read_calls(
             cases[record.overload].setdefault(case.id, case)
         elif is_needed:
             lacking[record.overload][record.level] += 1
-        told(record, case.id if case else None)
-    return Stored({overload: list(found.values()) for overload, found in cases.items()}, lacking)
+        on_call(record, case.id if case else None)
+    return Stored({overload: list(cases_by_id.values()) for overload, cases_by_id in cases.items()}, lacking)
 
 
 def cases_by_overload(trace: Trace) -> dict[str, list[Case]]:
@@ -290,7 +290,7 @@ def judge_cases(
     judge: Judge,
     progress: Callable[[int], Callable[[Job, Verdict], None]],
     needed: Callable[[Job, str], bool] | None = None,
-    told: Callable[[Job, Verdict], None] = lambda job, verdict: None,
+    on_verdict: Callable[[Job, Verdict], None] = lambda job, verdict: None,
     off: frozenset[str] = frozenset(),
 ) -> dict[tuple[str, str], Verdict]:
     """Judge cases and return the verdicts by (overload, case id).
@@ -303,7 +303,7 @@ def judge_cases(
         judge: Judges the cases.
         progress: Called with the number of cases; returns a function to call with each verdict.
         needed: Returns True if a case still has to be judged.
-        told: Called with each verdict.
+        on_verdict: Called with each verdict.
         off: Layers to skip.
     """
     jobs = [
@@ -314,7 +314,7 @@ def judge_cases(
     advance = progress(sum(len(job.cases) for job in jobs))
 
     def both(job: Job, verdict: Verdict) -> None:
-        told(job, verdict)
+        on_verdict(job, verdict)
         advance(job, verdict)
 
     verdicts = judge.judge(jobs, both)

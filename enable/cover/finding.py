@@ -14,25 +14,25 @@ from verify.outcome import Outcome
 _HEAD, _TAIL = 40, 20  # lines of a report to print
 
 
-def finding_lines(found: TrialResult, words: Sequence[str]) -> str:
+def finding_lines(result: TrialResult, words: Sequence[str]) -> str:
     """Return the lines for one kernel; `words` is the typed command, repeated for the failing case."""
-    verdict = coloured(marked(found.outcome, found.independent))
-    if found.compile_only and found.outcome is Outcome.PASS:
+    verdict = coloured(marked(result.outcome, result.independent))
+    if result.compile_only and result.outcome is Outcome.PASS:
         verdict = "compiles"
-    lines = [f"{found.name}: {verdict}" + (f" [{found.layer}]" if found.layer else "")]
-    if found.violations:
-        lines += [f"  {line}" for line in found.violations]
-    elif found.detail:
-        lines.append(f"  {found.detail}")
-    lines += [f"  not for {dtype}: {why}" for dtype, why in found.narrower.items()]
-    counts = f"  {found.cases} cases run, {found.passed} passed, {found.skipped} skipped"
-    if found.compile_only:
-        counts = f"  {found.passed} of {found.cases} cases compile, none was run, {found.skipped} skipped"
-    lines.append(f"{counts}; on {', '.join(found.overloads) or 'nothing'}; sandbox: {found.sandbox}")
-    if found.report:
-        lines += ["", textwrap.indent(_excerpt(found.report), "    "), ""]
-    if found.reproducer:
-        lines.append(f"  again  {shlex.join([*words, '--case', found.reproducer])}")
+    lines = [f"{result.name}: {verdict}" + (f" [{result.layer}]" if result.layer else "")]
+    if result.violations:
+        lines += [f"  {line}" for line in result.violations]
+    elif result.detail:
+        lines.append(f"  {result.detail}")
+    lines += [f"  not for {dtype}: {why}" for dtype, why in result.narrower.items()]
+    counts = f"  {result.cases} cases run, {result.passed} passed, {result.skipped} skipped"
+    if result.compile_only:
+        counts = f"  {result.passed} of {result.cases} cases compile, none was run, {result.skipped} skipped"
+    lines.append(f"{counts}; on {', '.join(result.overloads) or 'nothing'}; sandbox: {result.sandbox}")
+    if result.report:
+        lines += ["", textwrap.indent(_excerpt(result.report), "    "), ""]
+    if result.reproducer:
+        lines.append(f"  again  {shlex.join([*words, '--case', result.reproducer])}")
     return "\n".join(lines)
 
 

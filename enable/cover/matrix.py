@@ -85,8 +85,8 @@ class Matrix:
         return {
             "platform": next(iter(self.coverages.values())).platform,
             "models": [
-                {"name": name, **{key: found[key] for key in ("model", "trace", "overloads", "calls", "of_cpus")}}
-                for name, found in models
+                {"name": name, **{key: summary[key] for key in ("model", "trace", "overloads", "calls", "of_cpus")}}
+                for name, summary in models
             ],
             "overloads": self.overloads,
             "rows": [self._row(need) for need in (self.missing if missing else self.needs)],
@@ -126,35 +126,38 @@ def matrix(session: Session, names: Sequence[str], by: str = "models") -> Matrix
     for name, coverage in coverages.items():
         for row in coverage.compute:
             rows.setdefault(row.overload, {})[name] = row
-    needs = [Need(o, found, {name: uses_by_model[name][o] for name in found}) for o, found in rows.items()]
+    needs = [
+        Need(o, rows_by_model, {name: uses_by_model[name][o] for name in rows_by_model})
+        for o, rows_by_model in rows.items()
+    ]
     needs.sort(key=lambda need: need.overload)
     return Matrix(coverages, tuple(sorted(needs, key=lambda need: need.worth(by), reverse=True)))
 
 
-def matrix_tables(found: Matrix, session: Session, missing: bool) -> str:
+def matrix_tables(comparison: Matrix, session: Session, missing: bool) -> str:
     """Return the table, a line per model, and the next command; `missing` selects the needs that some model lacks."""
     rows = [
         {
             "overload": need.overload,
             "lacking": len(need.lacking),
             "calls": need.calls,
-            "time %": found.share(need),
-            **{name: _cell(need.rows.get(name)) for name in found.coverages},
+            "time %": comparison.share(need),
+            **{name: _cell(need.rows.get(name)) for name in comparison.coverages},
         }
-        for need in (found.missing if missing else found.needs)
+        for need in (comparison.missing if missing else comparison.needs)
     ]
     lines = [table(rows), ""] if rows else []
-    for name, coverage in found.coverages.items():
+    for name, coverage in comparison.coverages.items():
         summary = coverage.as_json()
         overloads, calls = summary["overloads"], summary["calls"]
         lines.append(
             f"{name}: {overloads['covered']} of {overloads['compute']} overloads{share(overloads)},"
             f" {calls['covered']} of {calls['total']} calls{share(calls)}"
         )
-    totals = found.overloads
-    platform = next(iter(found.coverages.values())).platform
+    totals = comparison.overloads
+    platform = next(iter(comparison.coverages.values())).platform
     lines.append(f"together on {platform}: {totals['covered']} of {totals['compute']} overloads{share(totals)}")
-    first = next((need for need in found.missing if is_known(need.overload)), None)
+    first = next((need for need in comparison.missing if is_known(need.overload)), None)
     if first is not None:
         failure_command = next((first.rows[name].again for name in first.lacking if first.rows[name].again), "")
         lines += [f"  to see what fails  {failure_command}"] if failure_command else []

@@ -99,7 +99,7 @@ def _worth(lack: Lack, by: str) -> float:
     return {"calls": lack.row.calls, "bytes": lack.use.cost.nbytes, "modules": len(lack.use.modules)}[by]
 
 
-def missing_tables(found: Missing, session: Session, name: str) -> str:
+def missing_tables(missing: Missing, session: Session, name: str) -> str:
     """Return the table for the trace `name`, its totals, how time is estimated, and the next command."""
     rows = [
         {
@@ -107,18 +107,18 @@ def missing_tables(found: Missing, session: Session, name: str) -> str:
             "state": lack.row.state,
             "calls": lack.row.calls,
             "bytes": size(lack.use.cost.nbytes),
-            "time %": found.share(lack),
+            "time %": missing.share(lack),
             "modules": _modules(list(lack.use.modules)),
         }
-        for lack in found.rows
+        for lack in missing.rows
     ]
-    coverage, calls = found.coverage, sum(lack.row.calls for lack in found.rows)
-    seconds = sum(lack.use.cost.seconds for lack in found.rows)
-    share = 100 * seconds / found.whole.seconds if found.whole.seconds else 0.0
+    coverage, calls = missing.coverage, sum(lack.row.calls for lack in missing.rows)
+    seconds = sum(lack.use.cost.seconds for lack in missing.rows)
+    share = 100 * seconds / missing.whole.seconds if missing.whole.seconds else 0.0
     lines = [table(rows), ""] if rows else []
     lines += [
-        f"{coverage.title} on {coverage.platform}: {len(rows)} of {len(found.compute)} overloads are missing,"
-        f" {calls} of {sum(r.calls for r in found.compute)} calls, {share:.1f} % of the estimated time",
+        f"{coverage.title} on {coverage.platform}: {len(rows)} of {len(missing.compute)} overloads are missing,"
+        f" {calls} of {sum(r.calls for r in missing.compute)} calls, {share:.1f} % of the estimated time",
         f"  time               of each call the longest: moving its bytes at {BANDWIDTH / 1e12:g} TB/s, its operations"
         f" at {RATE / 1e12:g} TFLOP/s, a launch of {LAUNCH * 1e6:g} us",
     ]
@@ -126,7 +126,7 @@ def missing_tables(found: Missing, session: Session, name: str) -> str:
         lines.append(
             f"  for CPUs alone     {len(coverage.of_cpus)} overloads are left out; instead: {coverage.instead}"
         )
-    first = next((lack.row.overload for lack in found.rows if is_known(lack.row.overload)), None)
+    first = next((lack.row.overload for lack in missing.rows if is_known(lack.row.overload)), None)
     if first is not None:
         lines.append(f"  next               {session.refining(name, '--op', first, overloads=[first])}")
     return "\n".join(lines)

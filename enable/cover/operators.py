@@ -103,7 +103,9 @@ def read_results(file: Path) -> dict[str, dict[str, Any]]:
     """
     try:
         results: dict[str, dict[str, Any]] = json.loads(file.read_text(encoding="utf-8"))
-        if not all("sources" in figures for told in results.values() for figures in told.values()):
+        if not all(
+            "sources" in figures for figures_by_platform in results.values() for figures in figures_by_platform.values()
+        ):
             raise ValueError("a row names no sources")
     except (OSError, ValueError, AttributeError) as error:
         raise UserError(f"{file}: no results of a library ({error}); write some: enable library record FILE") from error

@@ -107,14 +107,14 @@ class OpInfoCoverage:
         for operator in self.operators:
             of_category.setdefault(operator.category, []).append(operator)
         phases = {name: {"total": total, "covered": covered} for name, (covered, total) in self.phases.items()}
-        found = self.by_overload.as_json()
-        judged_overloads = found["overloads"]["compute"] - len(self.not_run)
-        share = percent(judged_overloads, found["overloads"]["covered"])
+        summary = self.by_overload.as_json()
+        judged_overloads = summary["overloads"]["compute"] - len(self.not_run)
+        share = percent(judged_overloads, summary["overloads"]["covered"])
         return {
-            **found,
-            "overloads": {**found["overloads"], "not_run": len(self.not_run), "percent": share},
+            **summary,
+            "overloads": {**summary["overloads"], "not_run": len(self.not_run), "percent": share},
             "operators": {**_counts(self.operators), **phases},
-            "categories": {name: _counts(found) for name, found in of_category.items()},
+            "categories": {name: _counts(members) for name, members in of_category.items()},
             "excluded": self.excluded,
             "operator_rows": [_row(operator) for operator in self.operators],
             "random": {**_counts(self.drawing), "operator_rows": [_row(operator) for operator in self.drawing]},
@@ -203,20 +203,24 @@ def measure_opinfo(
     def needed(job: Job, case: str) -> bool:
         return exhaustive or any(o.name not in failing for o in users.get((job.plan.overload, case), ()))
 
-    def told(job: Job, verdict: Verdict) -> None:
+    def note_failure(job: Job, verdict: Verdict) -> None:
         if verdict.outcome is not Outcome.PASS:
             failing.update(o.name for o in users.get((job.plan.overload, verdict.case), ()))
 
-    selected = cases if exhaustive else {o: [c for c in found if (o, c.id) in users] for o, found in cases.items()}
-    verdicts = judge_cases(selected, matches, judge, progress, needed, told)
+    selected = (
+        cases
+        if exhaustive
+        else {o: [c for c in stored_cases if (o, c.id) in users] for o, stored_cases in cases.items()}
+    )
+    verdicts = judge_cases(selected, matches, judge, progress, needed, note_failure)
     for operator in all_operators:
         keys = operator.forward | operator.backward
         operator.outcome, operator.detail = operator.judge(keys, verdicts, served)
     rows = rows_of(trace, stored, matches, verdicts, judge.standings())
-    found = tuple(sorted(operators.values(), key=lambda o: o.name))
-    phases = {name: _of_phase(found, name, verdicts, served) for name in ("forward", "backward")}
+    sorted_operators = tuple(sorted(operators.values(), key=lambda o: o.name))
+    phases = {name: _of_phase(sorted_operators, name, verdicts, served) for name in ("forward", "backward")}
     by_overload = Coverage("opinfo", str(trace.path), judge.platform.name, rows, opinfo)
-    return OpInfoCoverage(by_overload, found, phases, excluded, drawing, _not_run(cases, served, verdicts))
+    return OpInfoCoverage(by_overload, sorted_operators, phases, excluded, drawing, _not_run(cases, served, verdicts))
 
 
 def _not_run(cases: dict[str, list[Case]], served: frozenset[str], verdicts: dict[Key, Verdict]) -> frozenset[str]:
@@ -258,10 +262,10 @@ def _groups(
         raise TraceError(f"{trace.path}: info.opinfo of the manifest is damaged ({error!r})") from error
 
     def of_step(record: CallRecord) -> TestedOperator:
-        place = bisect_right(owners, record.step, key=lambda owner: owner[0]) - 1
-        if place < 0 or record.step >= owners[place][1]:
+        index = bisect_right(owners, record.step, key=lambda owner: owner[0]) - 1
+        if index < 0 or record.step >= owners[index][1]:
             raise TraceError(f"{record.where}: step {record.step} is of no sample")
-        return owners[place][2]
+        return owners[index][2]
 
     return operators, of_step, excluded
 
@@ -311,13 +315,13 @@ def opinfo_tables(coverage: OpInfoCoverage) -> str:
     return "\n".join(lines)
 
 
-def _drawing_lines(found: dict[str, Any]) -> list[str]:
+def _drawing_lines(drawing: dict[str, Any]) -> list[str]:
     """Return a table of the operators that draw random numbers, and their count."""
-    if not found["total"]:
+    if not drawing["total"]:
         return []
     shown = ("name", "samples", "cases", "state")
-    rows = [{**{k: row[k] for k in shown}, "detail": row["detail"][:60]} for row in found["operator_rows"]]
-    summary = f"operators that draw random numbers: {found['covered']} of {found['total']}{share(found)}"
+    rows = [{**{k: row[k] for k in shown}, "detail": row["detail"][:60]} for row in drawing["operator_rows"]]
+    summary = f"operators that draw random numbers: {drawing['covered']} of {drawing['total']}{share(drawing)}"
     return ["", table(rows), "", summary]
 
 

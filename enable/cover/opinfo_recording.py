@@ -98,22 +98,22 @@ def summary(path: Path) -> dict[str, Any]:
     }
 
 
-def opinfo_lines(found: dict[str, Any], next_: str) -> str:
+def opinfo_lines(stats: dict[str, Any], next_: str) -> str:
     """Return the summary as text; `next_` is the suggested command."""
     from enable.tables import size
 
-    failed, before = found["failed_samples"], found["recorded_before"]
-    overloads = found["overloads"]
+    failed, before = stats["failed_samples"], stats["recorded_before"]
+    overloads = stats["overloads"]
     lines = [
-        f"{found['trace']}  {'recorded before with this torch' if before else f'''recorded in {found['seconds']} s'''},"
-        f" {size(found['bytes'])}",
-        f"  operators  {found['operators']}, {found['samples']} samples, {found['backward']} with a backward pass",
-        f"  calls      {found['calls']}; {overloads['forward']} overloads forward, {overloads['backward_only']} more"
+        f"{stats['trace']}  {'recorded before with this torch' if before else f'''recorded in {stats['seconds']} s'''},"
+        f" {size(stats['bytes'])}",
+        f"  operators  {stats['operators']}, {stats['samples']} samples, {stats['backward']} with a backward pass",
+        f"  calls      {stats['calls']}; {overloads['forward']} overloads forward, {overloads['backward_only']} more"
         " backward",
         f"  failed     {sum(failed.values())} samples",
         *(f"    {count:5}  {reason[:110]}" for reason, count in list(failed.items())[:10]),
     ]
-    for reason, operators in found["excluded"].items():
+    for reason, operators in stats["excluded"].items():
         lines.append(f"  left out   {len(operators)} ({reason}): {', '.join(operators[:4])}")
     lines.append(f"  next       {next_}")
     return "\n".join(lines)

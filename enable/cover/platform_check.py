@@ -122,20 +122,20 @@ def _verdict(platform: Platform, off: frozenset[str]) -> Verdict:
     return verdict
 
 
-def lines(found: PlatformCheck, workspace: Workspace) -> str:
+def lines(result: PlatformCheck, workspace: Workspace) -> str:
     """Return the checks, the number of library kernels in the dialect, and the next command."""
-    platform = found.platform
+    platform = result.platform
     text = [f"{platform.name}: {platform.description}"]
-    text += [f"  {'ok  ' if step.ok else 'FAIL'}  {step.name:16}  {step.detail}" for step in found.steps]
-    within = found.kernels - len(found.refused)
-    text.append(f"        {'library':16}  {within} of {found.kernels} kernel files are of the dialect")
-    if found.refused:
+    text += [f"  {'ok  ' if step.ok else 'FAIL'}  {step.name:16}  {step.detail}" for step in result.steps]
+    within = result.kernels - len(result.refused)
+    text.append(f"        {'library':16}  {within} of {result.kernels} kernel files are of the dialect")
+    if result.refused:
         text += [
             "",
-            table([{"kernel": kernel, "not of the dialect": why} for kernel, why in found.refused.items()]),
+            table([{"kernel": kernel, "not of the dialect": why} for kernel, why in result.refused.items()]),
             "",
         ]
-    if found.passed:
+    if result.passed:
         traces = workspace.trace_names()
         record = "" if traces else f"{workspace.command('capture', 'nanogpt', '--device', 'sim')} && "
         covered = workspace.command("coverage", *(traces or ["nanogpt"])[:1], "--platform", platform.typed)

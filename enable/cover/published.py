@@ -63,14 +63,14 @@ def _of_trace(session: Session, name: str) -> Iterator[dict[str, str]]:
     yield {**row, TRITORX: _REFINED[model], FLAGGEMS: "-"}
 
 
-def _row(what: str, covered: int, total: int, model: Any) -> dict[str, str]:
+def _row(subject: str, covered: int, total: int, model: Any) -> dict[str, str]:
     """Return a row with the other systems' results."""
-    row = _unmatched(what, {"covered": covered, "total": total})
+    row = _unmatched(subject, {"covered": covered, "total": total})
     return {**row, TRITORX: _OPERATORS[model], FLAGGEMS: _FLAGGEMS[model]}
 
 
-def _unmatched(what: str, counts: dict[str, Any]) -> dict[str, str]:
+def _unmatched(subject: str, counts: dict[str, Any]) -> dict[str, str]:
     """Return a row for which no other system has results."""
     covered, total = counts["covered"], counts["total"]
     share = f"{100 * covered / max(total, 1):.1f} % ({covered} of {total})"
-    return {"what": what, "this library": share, TRITORX: "-", FLAGGEMS: "-"}
+    return {"what": subject, "this library": share, TRITORX: "-", FLAGGEMS: "-"}

@@ -82,10 +82,10 @@ def _read(traces: tuple[tuple[Path, int], ...], only: frozenset[str] | None) -> 
             unread[name] = str(error)
             continue
         read.append(name)
-        for overload, several in cases.items():
-            cases_by_id |= {case.id: case for case in several if is_known(overload)}
+        for overload, calls in cases.items():
+            cases_by_id |= {case.id: case for case in calls if is_known(overload)}
         if not is_opinfo(trace):
-            of_models.update(case.id for several in cases.values() for case in several)
+            of_models.update(case.id for calls in cases.values() for case in calls)
     return Recorded(tuple(cases_by_id.values()), tuple(read), unread, frozenset(cases_by_id.keys() - of_models))
 
 

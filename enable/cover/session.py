@@ -79,9 +79,9 @@ class Session:
         platform = [] if self.platform.typed == PLATFORM else ["--platform", self.platform.typed]
         return self.workspace.command(*words, *platform, *library_words(self.base))
 
-    def refining(self, name: str, *what: str, overloads: Collection[str]) -> str:
-        """Return the command that refines these overloads of the trace `name`; the words `what` select them."""
-        return self.command("refine", name, *what, *words(overloads))
+    def refining(self, name: str, *selection: str, overloads: Collection[str]) -> str:
+        """Return the command that refines these overloads of the trace `name`; the words `selection` select them."""
+        return self.command("refine", name, *selection, *words(overloads))
 
     def coverage(self, name: str, of: Sequence[str] = ()) -> Coverage:
         """Return the coverage of the trace `name`, limited to overloads of the traces `of` if there are any.
@@ -126,12 +126,12 @@ class Session:
 
 
 @contextmanager
-def judging(what: str) -> Iterator[Callable[[int], Callable[[Job, Verdict], None]]]:
+def judging(title: str) -> Iterator[Callable[[int], Callable[[Job, Verdict], None]]]:
     """Show progress while a trace is read and judged; yields the `progress` argument for `measure`."""
-    with doing(f"{what}: reading the trace") as work:
+    with doing(f"{title}: reading the trace") as work:
 
         def start(total: int) -> Callable[[Job, Verdict], None]:
-            work.count(what, total, "starting children")
+            work.count(title, total, "starting children")
             return lambda job, verdict: work.step(job.plan.overload)
 
         yield start

@@ -115,9 +115,9 @@ class Verifier:
         with doing("verify --all", len(kernels)) as progress:
 
             def one(kernel: KernelFile) -> TrialResult:
-                found = self._file(kernel.path, None, request, kernel)
+                result = self._file(kernel.path, None, request, kernel)
                 progress.step(kernel.path.stem)
-                return found
+                return result
 
             return self.judge.each(one, kernels)
 
@@ -129,9 +129,9 @@ class Verifier:
 
             def one(overload: str) -> TrialResult:
                 match = matches[overload]
-                found = self._file(match.kernel.path, overload, request, match.kernel, match)
+                result = self._file(match.kernel.path, overload, request, match.kernel, match)
                 progress.step(overload)
-                return found
+                return result
 
             return self.judge.each(one, matches)
 
@@ -210,9 +210,9 @@ class Table:
 
     rows: dict[str, list[TrialResult]] = field(default_factory=lambda: defaultdict(list))
 
-    def add(self, family: str, found: TrialResult) -> None:
+    def add(self, family: str, result: TrialResult) -> None:
         """Add a file's result."""
-        self.rows[family].append(found)
+        self.rows[family].append(result)
 
     @property
     def sound(self) -> bool:
@@ -234,7 +234,7 @@ class Table:
         """Return the object that `--json` prints."""
         return {
             "sound": self.sound,
-            "misjudged": [found.name for _, found in self.misjudged],
+            "misjudged": [result.name for _, result in self.misjudged],
             "files": [{"family": family, **vars(f)} for family, findings in self.rows.items() for f in findings],
         }
 
