@@ -33,13 +33,13 @@ class LinkError(UserError):
 
     Attributes:
         line: Line in the importing file.
-        what: Description of the problem.
+        problem: Description of the problem.
         instead: A form to write instead.
     """
 
-    def __init__(self, line: int, what: str, instead: str) -> None:
-        super().__init__(f"line {line}: {what}; {instead}")
-        self.line, self.what, self.instead = line, what, instead
+    def __init__(self, line: int, problem: str, instead: str) -> None:
+        super().__init__(f"line {line}: {problem}; {instead}")
+        self.line, self.problem, self.instead = line, problem, instead
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Block:
 
     Attributes:
         name: Function or constant name.
-        place: Module and line.
+        location: Module and line.
         text: Source text.
         uses: Names that it reads.
         public: True if kernel files may import it.
@@ -59,7 +59,7 @@ class Block:
     """
 
     name: str
-    place: str  # such as blocks/elementwise.py:12
+    location: str  # such as blocks/elementwise.py:12
     text: str
     uses: frozenset[str]
     public: bool
@@ -99,7 +99,7 @@ class Blocks:
     def _by_module(self) -> dict[str, dict[str, Block]]:
         modules: dict[str, dict[str, Block]] = {}
         for name, block in self.blocks.items():
-            modules.setdefault(block.place.split("/")[1].split(".")[0], {})[name] = block
+            modules.setdefault(block.location.split("/")[1].split(".")[0], {})[name] = block
         return modules
 
 
@@ -136,11 +136,11 @@ def _read(directories: State) -> Blocks:
             for block in _module(path, imports, ours=position == 0):
                 if block.name in current:
                     raise UserError(
-                        f"{path}: {block.name} is already in {current[block.name].place}; rename one of them"
+                        f"{path}: {block.name} is already in {current[block.name].location}; rename one of them"
                     )
                 current[block.name] = block
-                ours = blocks.get(block.name, block).place.split(":")[0]
-                if ours != block.place.split(":")[0]:
+                ours = blocks.get(block.name, block).location.split(":")[0]
+                if ours != block.location.split(":")[0]:
                     where = ours.removeprefix(f"{_PACKAGE}/")
                     raise UserError(f"{path}: {block.name} is a name of {ours}; write it in {where}, or rename it")
         blocks |= current
@@ -221,15 +221,14 @@ def link(source: str, directories: Sequence[Path] = (), now: State | None = None
     needed = _closure(wanted, blocks)
     for block in needed:
         if block.name in definitions:
-            message = (
-                f"{block.name} is also the name of a block ({block.place.split(':')[0]}) that is linked into this file"
-            )
+            module = block.location.split(":")[0]
+            message = f"{block.name} is also the name of a block ({module}) that is linked into this file"
             raise LinkError(definitions[block.name], message, "give your own another name")
     present = {ast.unparse(n) for n in tree.body if isinstance(n, ast.Import)}
     used = frozenset[str]().union(*(b.uses for b in needed))
     missing = [text for text, name in blocks.imports.items() if text not in present and (not name or name in used)]
     parts = ["\n".join(lines).rstrip("\n"), *(["\n".join(missing)] if missing else [])]
-    return "\n\n\n".join([*parts, *(f"# {b.place}\n{b.text}" for b in needed)]) + "\n"
+    return "\n\n\n".join([*parts, *(f"# {b.location}\n{b.text}" for b in needed)]) + "\n"
 
 
 @lru_cache(maxsize=4096)
@@ -308,5 +307,5 @@ def _closure(names: dict[str, int], blocks: Blocks) -> list[Block]:
         if block.name not in blocks_by_name:
             blocks_by_name[block.name] = block
             pending += [n for n in block.uses if n in blocks.blocks]
-    positions = {b.name: (b.place.split(":")[0], int(b.place.split(":")[1])) for b in blocks_by_name.values()}
+    positions = {b.name: (b.location.split(":")[0], int(b.location.split(":")[1])) for b in blocks_by_name.values()}
     return sorted(blocks_by_name.values(), key=lambda b: positions[b.name])

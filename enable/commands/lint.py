@@ -31,7 +31,7 @@ def command(
 
     violations = lint_text(_read(file), load_profile(profile).with_blocks(BLOCKS))
     if as_json:
-        rows = [{"rule": v.rule, "line": v.line, "what": v.what, "instead": v.instead} for v in violations]
+        rows = [{"rule": v.rule, "line": v.line, "what": v.problem, "instead": v.instead} for v in violations]
         typer.echo(json.dumps({"file": file, "profile": profile, "clean": not rows, "violations": rows}))
     elif violations:
         typer.echo(render(violations))

@@ -65,7 +65,7 @@ def _module_of(name: str) -> str:
     blocks = blocks_in((BLOCKS,)).blocks
     if name not in blocks or not blocks[name].public:
         raise Uncomposable(f"{name} is no function that another file can import")
-    return blocks[name].place.partition("/")[2].partition(".py")[0]
+    return blocks[name].location.partition("/")[2].partition(".py")[0]
 
 
 def _renamed(text: str, old: str, new: str) -> str:

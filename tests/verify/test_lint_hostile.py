@@ -195,7 +195,7 @@ def check(text: str, profile: Profile) -> None:
     found = lint_text(text, profile)
     assert time.thread_time() - begin < SECONDS
     render(found).encode()
-    assert all(v.instead and len(v.what) <= 300 for v in found)  # noqa: PLR2004 - characters
+    assert all(v.instead and len(v.problem) <= 300 for v in found)  # noqa: PLR2004 - characters
     begin = time.thread_time()
     candidate = read_candidate(text, Path("kernel.py"), profile, "aten::exp")
     assert time.thread_time() - begin < SECONDS
@@ -304,7 +304,7 @@ def test_blocks_beyond_pythons_limit_are_told():
     assert lint(host(loops(20) + "\nreturn input"), ANY) == []
     found = lint(host(loops(21) + "\nreturn input"), ANY)
     assert [v.rule for v in found] == ["depth"]
-    assert "20 loops" in found[0].what
+    assert "20 loops" in found[0].problem
 
 
 def test_iterations_of_an_unrolled_loop_are_counted():
@@ -383,7 +383,7 @@ def test_what_is_there_instead_of_a_wrapper_is_told(said):
     source = 'OVERLOADS = ("aten::exp",)\nDTYPES = ("float32",)\n' + KERNEL + INSTEAD[said]
     found = [v for v in lint(source, ANY) if v.rule == "wrapper"]
     assert len(found) == 1
-    assert said in found[0].what
+    assert said in found[0].problem
     with pytest.raises(KernelFileError, match=said):
         KernelFile.parse(source, Path("kernel.py"))
 

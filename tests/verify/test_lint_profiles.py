@@ -183,7 +183,7 @@ def test_loaded_offsets_are_followed_through_a_helper_and_conversion_is_seen():
 def test_short_blocks_are_told_where_they_are_launched():
     body = "i = tl.arange(0, B)\ntl.store(o_ptr + i, tl.load(x_ptr + i))"
     found = lint(bare("kernel[(1,)](input, B=4)", body), MTIA)
-    assert [(v.rule, "B=4" in v.what) for v in found] == [("alignment", True)]
+    assert [(v.rule, "B=4" in v.problem) for v in found] == [("alignment", True)]
 
 
 def test_profiles_inherit():
@@ -263,7 +263,7 @@ def test_gluon_is_a_language_of_kernels_on_nvidia(old, new, told):
     platform = ANY.of_platform(load_profile("triton-nvidia"))
     found = lint(GLUON.replace(old, new) if old else GLUON, platform)
     assert [v.rule for v in found] == ([told[0]] if told else []), found
-    assert not told or told[1] in f"{found[0].what} {found[0].instead}"
+    assert not told or told[1] in f"{found[0].problem} {found[0].instead}"
 
 
 def test_a_file_without_gluon_may_call_its_own_names_so():

@@ -44,8 +44,8 @@ def apart(
     changes = [
         (chosen, old, new)
         for old in sorted(set(sizes.values()))
-        for chosen in sorted(_choices([place for place, size in sizes.items() if size == old]))
-        for new in _others(old)
+        for chosen in sorted(_choices([site for site, size in sizes.items() if size == old]))
+        for new in _other_sizes(old)
     ]
     tried = 0
     for i in torch.randperm(len(changes), generator=generator).tolist():
@@ -87,8 +87,8 @@ def _choices(of: Sequence[Site]) -> set[tuple[Site, ...]]:
     `dim`.
     """
     by_dim: defaultdict[int, list[Site]] = defaultdict(list)
-    for place in of:
-        by_dim[place.dim].append(place)
+    for site in of:
+        by_dim[site.dim].append(site)
     return set().union(*(_subsets(group) for group in (of, *by_dim.values())))
 
 
@@ -98,7 +98,7 @@ def _subsets(of: Sequence[Site]) -> set[tuple[Site, ...]]:
     return {chosen for count in counts for chosen in itertools.combinations(of, count)}
 
 
-def _others(size: int) -> list[int]:
+def _other_sizes(size: int) -> list[int]:
     """Return other sizes to try.
 
     These are half and double the size, so that one divides the other, the size plus one, and 1, which

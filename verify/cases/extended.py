@@ -87,14 +87,14 @@ def extended(cases: list[Case], seed: int, source: str = "", most: int | None = 
     by_dtypes = {_dtypes(template): template for template in reversed(ranked[TEMPLATES:])}
     by_dtypes = {dtypes: t for dtypes, t in by_dtypes.items() if dtypes not in map(_dtypes, ranked[:TEMPLATES])}
     first, rest = (
-        [_variants(overload, t, torch.Generator().manual_seed(seed + i), judged, blocks) for i, t in enumerate(several)]
-        for several in (ranked[:TEMPLATES], by_dtypes.values())
+        [_variants(overload, t, torch.Generator().manual_seed(seed + i), judged, blocks) for i, t in enumerate(group)]
+        for group in (ranked[:TEMPLATES], by_dtypes.values())
     )
     rank_variants = [_standing(overload, of_vectors(t)) for t in _of_other_ranks(ranked)]
     sources = [*first, *(itertools.islice(variants, FEW) for variants in rest), _in_turn(*rank_variants)]
     # A call with numbers alone already has pairs of changes among its variants.
-    several = [t for t in ranked[:TEMPLATES] if tensors(t)]
-    base = max(several, key=lambda t: sum(x.dim() for x in tensors(t)), default=None)
+    with_tensors = [t for t in ranked[:TEMPLATES] if tensors(t)]
+    base = max(with_tensors, key=lambda t: sum(x.dim() for x in tensors(t)), default=None)
     twice = iter(()) if base is None else _twice(overload, base, torch.Generator().manual_seed(seed), blocks)
     more = _in_turn(twice, *rest) if most else iter(())
     for how, variant in _then(_in_turn(*sources), more, lambda: len(result) >= SINGLY):
@@ -174,7 +174,7 @@ def templates(cases: list[Case]) -> list[Arguments]:
     return _templates(cases[0].overload, [packed for packed in map(_loaded, cases) if packed is not None])
 
 
-def _templates(overload: str, given: list[Packed]) -> list[Arguments]:
+def _templates(overload: str, packed_calls: list[Packed]) -> list[Arguments]:
     """Return the largest call for each set of argument kinds.
 
     Each template has elements, or no tensors at all. If all calls in a set are too large, a small one with the
@@ -183,7 +183,7 @@ def _templates(overload: str, given: list[Packed]) -> list[Arguments]:
     """
     sized: dict[Any, tuple[int, Arguments]] = {}
     large: dict[Any, Arguments] = {}
-    for packed in given:
+    for packed in packed_calls:
         if holds_sparse(packed.tree):
             continue  # the parts of a sparse tensor depend on each other
         size = sum(math.prod(ref.shape) for ref in packed.tensors) if packed.tensors else 1

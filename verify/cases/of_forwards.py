@@ -59,7 +59,7 @@ def _attention(
         for number, (shape, causal) in enumerate(itertools.product(_SHAPES, (False, True))):
             batch, heads, queries, keys, width = shape
             draw = _Draw(number, dtype)
-            given = {
+            inputs = {
                 "query": draw(batch, heads, queries, width),
                 "key": draw(batch, heads, keys, width),
                 "value": draw(batch, heads, keys, width),
@@ -68,10 +68,10 @@ def _attention(
             }
             named = {a.name for a in resolve(forward)._schema.arguments}
             asked = {"compute_log_sumexp": True, "compute_logsumexp": True, "attn_bias": None}
-            answer = _answer(forward, {**given, **{n: v for n, v in asked.items() if n in named}})
+            answer = _answer(forward, {**inputs, **{n: v for n, v in asked.items() if n in named}})
             if answer is not None:
-                told = {name: answer[place] for name, place in left.items()}
-                yield {**given, **told, grad: draw(*answer[0].shape), **more(queries, keys)}
+                forward_results = {name: answer[index] for name, index in left.items()}
+                yield {**inputs, **forward_results, grad: draw(*answer[0].shape), **more(queries, keys)}
 
     return made
 

@@ -237,7 +237,7 @@ def _gradients(a: Mapping[str, Any], grad: Tensor, bias: Tensor | None) -> list[
     return [of_scores @ k * _scale(a), *of_shared, of_scores]
 
 
-def _alike(a: Mapping[str, Any], grad: Tensor, bias: Tensor | None) -> tuple[Tensor, ...]:
+def _typed_gradients(a: Mapping[str, Any], grad: Tensor, bias: Tensor | None) -> tuple[Tensor, ...]:
     """Return the gradients for query, key and value in their dtypes and memory layouts."""
     inputs = a["query"], a["key"], a["value"]
     return tuple(_as(x, g) for x, g in zip(inputs, _gradients(a, grad, bias), strict=False))
@@ -260,11 +260,11 @@ def _efficient_backward(a: Mapping[str, Any], philox: Philox) -> Any:
 
 
 def _cudnn_backward(a: Mapping[str, Any], philox: Philox) -> Any:
-    return _alike(a, a["grad_out"], a["attn_bias"])
+    return _typed_gradients(a, a["grad_out"], a["attn_bias"])
 
 
 def _flash_backward(a: Mapping[str, Any], philox: Philox) -> Any:
-    return _alike(a, a["grad_out"], None)
+    return _typed_gradients(a, a["grad_out"], None)
 
 
 def _of_bags(op: Callable[..., Tensor], a: Mapping[str, Any]) -> Tensor:

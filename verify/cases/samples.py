@@ -168,8 +168,8 @@ def foreach_infos() -> list[Any]:
     """Return OpInfo's operators on lists of tensors, which its database stores separately."""
     from torch.testing._internal import common_methods_invocations as database
 
-    several = [v for k, v in vars(database).items() if k.startswith("foreach_") and k.endswith("_db")]
-    return [info for infos in several for info in infos]
+    databases = [v for k, v in vars(database).items() if k.startswith("foreach_") and k.endswith("_db")]
+    return [info for infos in databases for info in infos]
 
 
 def _named(operator: str) -> list[Any]:
@@ -247,15 +247,15 @@ class _Call(NamedTuple):
 
 
 class _First:
-    """Observer that keeps the first call to one of some overloads as a case, in `found`."""
+    """Observer that keeps the first call to one of some overloads as a case, in `case`."""
 
     def __init__(self, overloads: frozenset[str] = frozenset()) -> None:
         self._overloads = overloads
-        self.found: Case | None = None
+        self.case: Case | None = None
 
     def see(self, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        if self.found is None and name_of(func) in self._overloads:
-            self.found = _case(name_of(func), bind(func, args, kwargs))
+        if self.case is None and name_of(func) in self._overloads:
+            self.case = _case(name_of(func), bind(func, args, kwargs))
 
 
 class _Outermost(SchemaCheckMode):
@@ -365,7 +365,7 @@ def _reached(overloads: list[str], function: Any, args: tuple[Any, ...], kwargs:
             function(*args, **kwargs)
     except _NO_ANSWER:
         return None
-    return outer.found or inner.found
+    return outer.case or inner.case
 
 
 def _case(overload: str, arguments: dict[str, Any]) -> Case | None:

@@ -43,20 +43,20 @@ _MOST_SCALED = 3  # sizes that change together with an integer
 def scalars(overload: str, arguments: Arguments, generator: torch.Generator) -> Iterator[tuple[str, Arguments]]:
     """Yield the call with one such argument changed, taking turns between arguments, then with two changed."""
     types = {a.name: str(a.real_type) for a in resolve(overload)._schema.arguments}
-    others = {
-        name: _others(name, value, types.get(name, ""), arguments)
+    new_values = {
+        name: _other_values(name, value, types.get(name, ""), arguments)
         for name, value in arguments.items()
         if name not in _ELSEWHERE
     }
     if adds_up(overload):  # an infinite factor turns a sum into infinity, and its terms into NaN
-        others = {name: [v for v in new if not _is_infinite(v)] for name, new in others.items()}
-    tried = {name: [(f"{name} = {_shown(v)}", {name: v}) for v in new] for name, new in others.items()}
+        new_values = {name: [v for v in new if not _is_infinite(v)] for name, new in new_values.items()}
+    tried = {name: [(f"{name} = {_shown(v)}", {name: v}) for v in new] for name, new in new_values.items()}
     tried = {name: _drawn(changes, generator) for name, changes in tried.items() if changes}
     counted = (
         _along(n, v, arguments, generator) for n, v in arguments.items() if type(v) is int and n not in (*_WORDS, "dim")
     )
-    for several in itertools.zip_longest(*tried.values(), itertools.chain.from_iterable(counted)):
-        yield from ((how, {**arguments, **change}) for how, change in filter(None, several))
+    for turn in itertools.zip_longest(*tried.values(), itertools.chain.from_iterable(counted)):
+        yield from ((how, {**arguments, **change}) for how, change in filter(None, turn))
     for a, b in itertools.combinations(tried.values(), 2):
         for (how, change), (also, other) in zip(a, _drawn(b, generator), strict=False):
             yield f"{how}, {also}", {**arguments, **change, **other}
@@ -74,7 +74,7 @@ def _shown(value: Any) -> str:
     return "a tensor" if isinstance(value, torch.Tensor) else str(value)
 
 
-def _others(name: str, value: Any, kind: str, arguments: Arguments) -> list[Any]:
+def _other_values(name: str, value: Any, kind: str, arguments: Arguments) -> list[Any]:
     """Return values to try instead of this one. `kind` is the argument's type in the schema."""
     new: list[Any] = []
     if type(value) is bool:
@@ -139,7 +139,7 @@ def _along(name: str, value: int, arguments: Arguments, generator: torch.Generat
     """Yield the call with a larger or smaller count, and scale the sizes that the old count divides."""
     if value < 1:
         return
-    sizes = [place for place, size in places(arguments).items() if size and size % value == 0]
+    sizes = [site for site, size in places(arguments).items() if size and size % value == 0]
     subsets = list(choices(sizes, _MOST_SCALED))
     for new in (value + 1, value + 2, *([value - 1] if value > 1 else [])):
         for chosen in _drawn(subsets, generator):

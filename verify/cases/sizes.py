@@ -59,7 +59,7 @@ def sizes(
         often = _ALONG if _is_line(size, arguments) and not elementwise(overload) else 1
         each += [_of_one(overload, arguments, size, known, generator, blocks)] * often
     each += [_between(overload, arguments, generator, blocks)]
-    flat = itertools.chain(_alike(arguments, generator), _flat(overload, arguments, generator, blocks))
+    flat = itertools.chain(_uniform_sizes(arguments, generator), _flat(overload, arguments, generator, blocks))
     for variants in itertools.zip_longest(flat, _ranks(overload, arguments, generator), *each):
         yield from filter(None, variants)
 
@@ -80,7 +80,7 @@ def _between(
             yield f"dim = {rank - 2}, {how}", variant
 
 
-def _alike(arguments: Arguments, generator: torch.Generator) -> Iterator[tuple[str, Arguments]]:
+def _uniform_sizes(arguments: Arguments, generator: torch.Generator) -> Iterator[tuple[str, Arguments]]:
     """Yield the call with all sizes changed at once: empty, 1, 7 or odd."""
     dims = range(max((t.dim() for t in tensors(arguments)), default=0))
     nothing = [(f"nothing in dimension {dim}", _every(arguments, partial(_none_along, dim=dim))) for dim in dims]
@@ -133,17 +133,17 @@ def _sizes_of(overload: str, arguments: Arguments) -> list[Size]:
     """Return the sizes that ATen allows to differ from each other, each as the tuple of its sites."""
     at, needed = places(arguments), needed_places(overload, arguments)
     groups: list[Size] = []
-    for place, size in at.items():
+    for site, size in at.items():
         taken = {p for known in groups for p in known}
-        if place in taken or not size:
+        if site in taken or not size:
             continue
-        equal_sites = [p for p, n in at.items() if n == size and p != place and p not in taken]
+        equal_sites = [p for p, n in at.items() if n == size and p != site and p not in taken]
         new = next(n for n in itertools.count(size + 1) if n not in at.values())
         sets = itertools.chain([()], choices(equal_sites, _TOGETHER - 1))
         for chosen in itertools.islice(sets, _TRIED):
-            changed = resized(arguments, [place, *chosen], new, torch.Generator().manual_seed(0))
+            changed = resized(arguments, [site, *chosen], new, torch.Generator().manual_seed(0))
             if idle(overload, changed, needed) == []:
-                groups.append((place, *chosen))
+                groups.append((site, *chosen))
                 break
     return groups
 
@@ -190,7 +190,7 @@ def _wanted(numbers: Sequence[int], at_edges: Sequence[int], generator: torch.Ge
     near = [*first, *next_to]
     rest = itertools.zip_longest(_drawn(big, generator)[:_MOST_LARGE], _drawn(_SIZES, generator))
     drawn = itertools.zip_longest(near[::2], near[1::2], itertools.chain.from_iterable(rest))
-    return list(dict.fromkeys(n for several in drawn for n in several if n is not None))
+    return list(dict.fromkeys(n for group in drawn for n in group if n is not None))
 
 
 def _is_line(size: Size, arguments: Arguments) -> bool:
@@ -207,8 +207,8 @@ def _is_line(size: Size, arguments: Arguments) -> bool:
     return any(p.dim == rank - 1 for p, rank in ranks.items())
 
 
-def _tensor(place: Site, arguments: Arguments) -> torch.Tensor:
-    value = arguments[place.name] if place.item is None else arguments[place.name][place.item]
+def _tensor(site: Site, arguments: Arguments) -> torch.Tensor:
+    value = arguments[site.name] if site.item is None else arguments[site.name][site.item]
     assert isinstance(value, torch.Tensor)
     return value
 
@@ -230,8 +230,8 @@ def _with(arguments: Arguments, size: Size, new: int, known: Sequence[Size], gen
     return resized(arguments, size, new, generator)
 
 
-def _drawn(several: Sequence[Any], generator: torch.Generator) -> list[Any]:
-    return [several[i] for i in torch.randperm(len(several), generator=generator).tolist()]
+def _drawn(items: Sequence[Any], generator: torch.Generator) -> list[Any]:
+    return [items[i] for i in torch.randperm(len(items), generator=generator).tolist()]
 
 
 # -- numbers of dimensions --------------------------------------------------------------------------------------------

@@ -44,8 +44,8 @@ def is_sound(overload: str, arguments: Arguments) -> bool:
     if subgraph is None:
         return not any(fault(overload, arguments) for fault in _FAULTS)
 
-    def check(step: str, given: Arguments) -> None:
-        if not is_sound(step, given) or broken(step, given) is not None:
+    def check(step: str, step_arguments: Arguments) -> None:
+        if not is_sound(step, step_arguments) or broken(step, step_arguments) is not None:
             raise _NotSound
 
     try:

@@ -252,7 +252,7 @@ def airy(x: Tensor) -> Tensor:
 def _taylor(x: Array) -> Array:
     places, index = np.unique(np.round(4 * x), return_inverse=True)
     c = places[index] / 4
-    values = np.array([_maclaurin(int(place)) for place in places]).reshape(-1, 2)[index]
+    values = np.array([_maclaurin(int(center)) for center in places]).reshape(-1, 2)[index]
     h, terms = x - c, [values[:, 0], values[:, 1]]
     terms.append(c * terms[0] / 2)
     for n in range(1, 20):

@@ -124,7 +124,7 @@ def idle_places(overload: str, packed: Packed, places: Sequence[tuple[str, int |
         before = _answer(overload, _apart(packed, dtypes))
     if before is None:
         return []
-    return [i for i, place in enumerate(places) if _is_idle(overload, lambda: _apart(packed, dtypes), before, place)]
+    return [i for i, site in enumerate(places) if _is_idle(overload, lambda: _apart(packed, dtypes), before, site)]
 
 
 def _apart(packed: Packed, dtypes: Mapping[torch.dtype, torch.dtype]) -> Arguments:
@@ -134,13 +134,13 @@ def _apart(packed: Packed, dtypes: Mapping[torch.dtype, torch.dtype]) -> Argumen
 
 
 def _is_idle(
-    overload: str, fresh: Callable[[], Arguments], before: list[torch.Tensor], place: tuple[str, int | None, int]
+    overload: str, fresh: Callable[[], Arguments], before: list[torch.Tensor], site: tuple[str, int | None, int]
 ) -> bool:
     """Return True if every replacement of the elements at the place leaves all results unchanged.
 
     Replacements that ATen refuses are skipped, but it has to accept at least one.
     """
-    name, item, dim = place
+    name, item, dim = site
     answered = False
     for other in _OTHERS:
         arguments = fresh()
@@ -291,7 +291,7 @@ def _same_in_other_layouts(overload: str, packed: Packed, made: Sequence[torch.T
         changes.append(lambda t: torch.stack([t, t], -1)[..., 0])
     for change in changes:
         other = _answer(overload, {name: _changed(value, change) for name, value in unpack(packed).items()})
-        if other is None or not all(map(_alike, made, other)):
+        if other is None or not all(map(_nearly_equal, made, other)):
             return False
     return True
 
@@ -302,7 +302,7 @@ def _changed(value: Any, change: Callable[[torch.Tensor], torch.Tensor]) -> Any:
     return change(value) if isinstance(value, torch.Tensor) else value
 
 
-def _alike(a: torch.Tensor, b: torch.Tensor) -> bool:
+def _nearly_equal(a: torch.Tensor, b: torch.Tensor) -> bool:
     """Return True if floating results are equal up to the rounding that another summation order causes."""
     if a.is_complex() and b.is_complex():
         a, b = torch.view_as_real(a), torch.view_as_real(b)
@@ -315,11 +315,9 @@ def _alike(a: torch.Tensor, b: torch.Tensor) -> bool:
     return torch.allclose(a.double(), b.double(), rtol=tolerance, atol=largest * tolerance, equal_nan=True)
 
 
-def _overflows(overload: str, given: list[torch.Tensor], made: Sequence[torch.Tensor]) -> bool:
+def _overflows(overload: str, inputs: list[torch.Tensor], made: Sequence[torch.Tensor]) -> bool:
     """Return True if finite arguments gave an infinite result, which then depends on the order of operations."""
-    floats = [
-        [t._values() if t.is_sparse else t for t in several if t.is_floating_point()] for several in (given, made)
-    ]
+    floats = [[t._values() if t.is_sparse else t for t in group if t.is_floating_point()] for group in (inputs, made)]
     return (
         not elementwise(overload)
         and not references.has(overload)  # attention pads its sums with infinity

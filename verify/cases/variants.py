@@ -51,8 +51,8 @@ def layouts(overload: str, arguments: Arguments) -> Iterator[tuple[str, Argument
 
 def of_vectors(arguments: Arguments) -> Iterator[tuple[str, Arguments]]:
     """Yield the call with each vector, such as a bias, strided or expanded, if there are other tensors."""
-    several = len(tensors(arguments)) > 1
-    for name, value in arguments.items() if several else ():
+    has_other_tensors = len(tensors(arguments)) > 1
+    for name, value in arguments.items() if has_other_tensors else ():
         if isinstance(value, torch.Tensor) and value.layout is torch.strided and value.dim() == 1:
             for how, changed in (("strided", _strided(value)), ("expanded", _expanded(value))):
                 if changed is not None:
@@ -310,20 +310,20 @@ def like(t: torch.Tensor, shape: list[int], generator: torch.Generator) -> torch
     If the rank stays the same, the dimensions keep their order in memory.
     """
     if t.is_sparse or t.dim() != len(shape) or t.is_contiguous():
-        return _alike(t, shape, generator)
+        return _random_like(t, shape, generator)
     order = sorted(range(t.dim()), key=t.stride, reverse=True)
     ordered = t.permute(order).contiguous()
-    drawn = _alike(ordered, [shape[d] for d in order], generator)
+    drawn = _random_like(ordered, [shape[d] for d in order], generator)
     return drawn.permute([order.index(d) for d in range(t.dim())])
 
 
-def _alike(t: torch.Tensor, shape: list[int], generator: torch.Generator) -> torch.Tensor:
+def _random_like(t: torch.Tensor, shape: list[int], generator: torch.Generator) -> torch.Tensor:
     if math.prod(shape) > MAX_ELEMENTS:
         return torch.empty(shape, dtype=t.dtype, device="meta")  # too large to be tried
     if not t.numel() or t.is_sparse:
         return t.new_empty(shape) if not math.prod(shape) else t
     if t.is_complex():
-        return torch.complex(*(_alike(part.double(), shape, generator) for part in (t.real, t.imag))).to(t.dtype)
+        return torch.complex(*(_random_like(part.double(), shape, generator) for part in (t.real, t.imag))).to(t.dtype)
     flat = t.reshape(-1)
     if t.is_floating_point():
         draw = torch.randn(shape, generator=generator, dtype=torch.float64)

@@ -61,7 +61,7 @@ class LaunchLog:
         if isinstance(result, torch.Tensor) and result.untyped_storage()._cdata not in self._numbers:
             event["makes"] = self._number(result.untyped_storage(), made=True)
 
-    def told(self, values: dict[str, Any]) -> dict[str, Any]:
+    def report(self, values: dict[str, Any]) -> dict[str, Any]:
         """Return the whole log.
 
         For each group of `values` when packed, it has the storage, the first byte there, and its byte count.

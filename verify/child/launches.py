@@ -43,14 +43,14 @@ def patch_texts() -> None:
     from triton.runtime.interpreter import InterpretedFunction
     from triton.runtime.jit import JITFunction, KernelInterface
 
-    def told(self: Any) -> str:
+    def kernel_repr(self: Any) -> str:
         name = str(getattr(self, "__name__", "a kernel"))
         if str(sys._getframe(1).f_globals.get("__name__")).startswith(MODULE):
             notes.operator(f"str of {name}")
         return f"<kernel {name}>"
 
     for kernels in (KernelInterface, JITFunction, InterpretedFunction):
-        kernels.__repr__ = told
+        kernels.__repr__ = kernel_repr
 
 
 def _described(value: Any) -> str:

@@ -28,7 +28,7 @@ class Reached:
         self._lines.clear()
         self._outcomes.clear()
 
-    def told(self) -> str:
+    def encoded(self) -> str:
         """Encode lines and comparison results, such as `3-7,9,3:11=True`."""
         outcomes = (f"{line}:{column}={value}" for line, column, value in sorted(self._outcomes))
         runs = itertools.groupby(enumerate(sorted(self._lines)), lambda pair: pair[1] - pair[0])

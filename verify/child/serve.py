@@ -95,7 +95,7 @@ class KernelRunner:
     def __init__(self, job: dict[str, Any], mode: str) -> None:
         self._job = job
         self._executes, self._marked = mode != COMPILE, mode == EXECUTE
-        self._place = job["place"] if mode == DEVICE else "cpu"
+        self._device = job["place"] if mode == DEVICE else "cpu"
         self._plan = Plan(**job["plan"])
         self._wrappers: dict[str, Any] | None = None
         self._earlier = EarlierResults()
@@ -137,7 +137,7 @@ class KernelRunner:
                 far.gather(originals, arguments)
                 notes.threads = max(0, count_threads() - before)
                 values = {**originals, "return": result}
-                answer, log = on_host(_copied(values)), launch_log.told(values) if launch_log.on else None
+                answer, log = on_host(_copied(values)), launch_log.report(values) if launch_log.on else None
             finally:
                 witness.answered()
                 notes.globals = self._state.restore()
@@ -145,7 +145,7 @@ class KernelRunner:
         buffers = {m.buffer.data_ptr() for m in self._memory}
         notes.aliases_earlier = self._earlier.shares_memory(result, buffers)
         outside = not all(m.guards_intact() for m in self._memory)
-        reply = {"status": "ok", "outside": outside, "reached": reached.told(), "log": log}
+        reply = {"status": "ok", "outside": outside, "reached": reached.encoded(), "log": log}
         return {**reply, **notes.reply()}, answer
 
     def _compile_for_each(self, header: dict[str, Any], packed: Packed) -> str:
@@ -172,19 +172,19 @@ class KernelRunner:
         same = previous is not None and (packed.groups, packed.tensors) == (previous.groups, previous.tensors)
         if not (reuse and same and _places(self._memory) == self._places):
             self._memory = []
-        arguments = unpack(packed, memory=self._memory, device=self._place)
+        arguments = unpack(packed, memory=self._memory, device=self._device)
         self._packed, self._places = packed, _places(self._memory)
         return arguments
 
     @property
     def lost(self) -> bool:
         """Return True if the last error has made this process unusable."""
-        return self._place != "cpu" and devices.is_lost(self._place)
+        return self._device != "cpu" and devices.is_lost(self._device)
 
     def _synchronize(self) -> None:
         """Wait for the device, so that pending launch errors are raised here at the latest."""
-        if self._place != "cpu":
-            torch.accelerator.synchronize(torch.device(self._place))
+        if self._device != "cpu":
+            torch.accelerator.synchronize(torch.device(self._device))
 
     def _call(self, arguments: dict[str, Any], philox: list[int] | None, target: str | None = None) -> Any:
         """Call the wrapper; `target` selects its settings, by default those for the device."""

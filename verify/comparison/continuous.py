@@ -15,7 +15,7 @@ from typing import TypeAlias
 import torch
 
 from verify.comparison.draws import DrawSample
-from verify.comparison.lawful import FP32, FP64, Arguments, Law, Results, between, nothing, told
+from verify.comparison.lawful import FP32, FP64, Arguments, Law, Results, between, describe_wrong, nothing
 
 Function: TypeAlias = Callable[[torch.Tensor], torch.Tensor]
 
@@ -54,7 +54,7 @@ def _exponential_wrong(arguments: Arguments, results: Results) -> str:
     zero = rate * info.smallest_normal * info.eps / 2 > _RARE
     infinite = math.exp(-rate * info.max) > _RARE
     wrong = ~(out > 0) & ~((out == 0) & zero) | ((out == math.inf) & (not infinite))
-    return told(out, wrong, "are not positive and finite")
+    return describe_wrong(out, wrong, "are not positive and finite")
 
 
 def _exponential_sample(arguments: Arguments, results: Results) -> DrawSample:
@@ -80,7 +80,7 @@ def _log_normal_wrong(arguments: Arguments, results: Results) -> str:
     zero = mean - 16 * std < math.log(info.smallest_normal * info.eps)
     infinite = mean + 16 * std > math.log(info.max)
     wrong = ~(out > 0) & ~((out == 0) & zero) | ((out == math.inf) & (not infinite))
-    return told(out, wrong, "are not positive and finite")
+    return describe_wrong(out, wrong, "are not positive and finite")
 
 
 def _log_normal_sample(arguments: Arguments, results: Results) -> DrawSample:
@@ -117,7 +117,7 @@ def _cauchy_wrong(arguments: Arguments, results: Results) -> str:
     out, scale = results[0], float(arguments["sigma"])
     reach = torch.finfo(out.dtype).max - abs(float(arguments["median"]))
     infinite = reach <= 0 or math.atan(scale / reach) / math.pi > _RARE
-    return told(out, out.isnan() | (out.isinf() & (not infinite)), "are not finite")
+    return describe_wrong(out, out.isnan() | (out.isinf() & (not infinite)), "are not finite")
 
 
 def _cauchy_sample(arguments: Arguments, results: Results) -> DrawSample:

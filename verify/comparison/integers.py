@@ -16,7 +16,18 @@ import torch
 
 from verify.cases.special_functions import regularized_gamma
 from verify.comparison.draws import Array, DrawSample
-from verify.comparison.lawful import FP32, FP64, Arguments, Law, Results, discrete, first, nothing, spacing, told
+from verify.comparison.lawful import (
+    FP32,
+    FP64,
+    Arguments,
+    Law,
+    Results,
+    describe_wrong,
+    discrete,
+    first,
+    nothing,
+    spacing,
+)
 
 _LEFT = 2.0**-40  # fraction of draws that may exceed a dtype's largest number
 _FIRST = 1 << 17  # elements of a permutation whose digits are tested
@@ -50,7 +61,7 @@ def _uniform_wrong(arguments: Arguments, results: Results) -> str:
         wrong = ~((out.double() >= low) & (out.double() < high) & (out == out.floor()))
     else:
         wrong = (out.long() < low) | (out.long() > high - 1)
-    return told(out, wrong, f"are no integers of [{low}, {high})")
+    return describe_wrong(out, wrong, f"are no integers of [{low}, {high})")
 
 
 def _uniform_sample(arguments: Arguments, results: Results) -> DrawSample:
@@ -84,7 +95,7 @@ def _geometric_wrong(arguments: Arguments, results: Results) -> str:
     out = results[0]
     if not _holds_all(arguments, out.dtype):
         return ""
-    return told(
+    return describe_wrong(
         out, ~((out >= 1) & (out.double() == out.double().floor()) & out.isfinite()), "are no numbers of trials"
     )
 
@@ -110,8 +121,8 @@ def _geometric_sample(arguments: Arguments, results: Results) -> DrawSample:
 
 def _poisson_wrong(arguments: Arguments, results: Results) -> str:
     out, rate = results[0], arguments["self"]
-    flawed = told(out, ~((out >= 0) & (out == out.floor()) & out.isfinite()), "are no numbers of events")
-    return flawed or told(out, (rate == 0) & (out != 0), "are events of rate 0")
+    flawed = describe_wrong(out, ~((out >= 0) & (out == out.floor()) & out.isfinite()), "are no numbers of events")
+    return flawed or describe_wrong(out, (rate == 0) & (out != 0), "are events of rate 0")
 
 
 def _poisson_sample(arguments: Arguments, results: Results) -> DrawSample:
@@ -142,10 +153,10 @@ def _multinomial_wrong(arguments: Arguments, results: Results) -> str:
     weights, drawn = _rows(arguments, results)
     categories = weights.shape[1]
     wrong = (drawn < 0) | (drawn >= categories)
-    flawed = told(drawn, wrong, f"are no categories of {categories}")
+    flawed = describe_wrong(drawn, wrong, f"are no categories of {categories}")
     if flawed:
         return flawed
-    flawed = told(drawn, weights.gather(1, drawn) <= 0, "are categories of weight 0")
+    flawed = describe_wrong(drawn, weights.gather(1, drawn) <= 0, "are categories of weight 0")
     if flawed or arguments["replacement"]:
         return flawed
     ordered = drawn.sort(1).values

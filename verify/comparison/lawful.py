@@ -42,7 +42,7 @@ def first(values: torch.Tensor, wrong: torch.Tensor, label: str = "the first") -
     return f"; {label} is {value if math.isfinite(value) else str(value)} at flat index {position}"
 
 
-def told(values: torch.Tensor, wrong: torch.Tensor, description: str) -> str:
+def describe_wrong(values: torch.Tensor, wrong: torch.Tensor, description: str) -> str:
     """Describe how many elements are wrong, and the first one; return '' if none is."""
     if not bool(wrong.any()):
         return ""

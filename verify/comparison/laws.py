@@ -18,7 +18,18 @@ from verify.cases.case import Expected, contents, tensor_names
 from verify.comparison.continuous import CAUCHY, EXPONENTIAL, LOG_NORMAL
 from verify.comparison.draws import DrawSample
 from verify.comparison.integers import GEOMETRIC, MULTINOMIAL, POISSON, RANDPERM, UNIFORM_INTEGERS
-from verify.comparison.lawful import FP32, FP64, Arguments, Law, Results, events, first, nothing, numbers, told
+from verify.comparison.lawful import (
+    FP32,
+    FP64,
+    Arguments,
+    Law,
+    Results,
+    describe_wrong,
+    events,
+    first,
+    nothing,
+    numbers,
+)
 
 
 @cache
@@ -231,15 +242,19 @@ def _rrelu_wrong(arguments: Arguments, results: Results) -> str:
     if arguments["training"]:
         least, most = (float(torch.tensor(x, dtype=out.dtype)) for x in (low, high))
         in_range = (slope >= min(low, least)) & (slope <= max(high, most))
-        flawed = told(noise, sloped & ~in_range, f"of the noise are not in [{low:g}, {high:g}]")
-        flawed = flawed or told(noise, ~sloped & (noise != 1), "of the noise are not 1, of an input that is positive")
+        flawed = describe_wrong(noise, sloped & ~in_range, f"of the noise are not in [{low:g}, {high:g}]")
+        flawed = flawed or describe_wrong(
+            noise, ~sloped & (noise != 1), "of the noise are not 1, of an input that is positive"
+        )
     else:
         unchanged = (noise == arguments["noise"]) | (noise.isnan() & arguments["noise"].isnan())
-        flawed = told(noise, ~unchanged, "of the noise were changed out of training")
+        flawed = describe_wrong(noise, ~unchanged, "of the noise were changed out of training")
         slope = torch.where(sloped, torch.full_like(slope, (low + high) / 2), torch.ones_like(slope))
     exact, have, info = source.double() * slope, out.double(), torch.finfo(out.dtype)
     close = (have - exact).abs() <= 2 * info.eps * exact.abs() + 2 * info.smallest_normal * info.eps
-    return flawed or told(out, ~(close | (have == exact) | (have.isnan() & exact.isnan())), "are not input * noise")
+    return flawed or describe_wrong(
+        out, ~(close | (have == exact) | (have.isnan() & exact.isnan())), "are not input * noise"
+    )
 
 
 def _rrelu_sample(arguments: Arguments, results: Results) -> DrawSample:

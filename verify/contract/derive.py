@@ -74,30 +74,30 @@ class Plan:
 @cache
 def plans(overload: str) -> tuple[Plan, ...]:
     """Return every way to serve `overload`, best first: its own kernel, then the functional overloads behind it."""
-    found = [Plan(overload, overload)]
+    candidates = [Plan(overload, overload)]
     schema = resolve(overload)._schema
     name = schema.name.removeprefix("aten::")
     targets = [a.name for a in schema.arguments if a.name in written(resolve(overload))]
     foreach = name.startswith(_FOREACH)
     if (not foreach and not targets) or len(targets) > 1:
-        return tuple(found)
+        return tuple(candidates)
     if foreach and targets == ["self"]:
         packet, _, variant = overload.partition(".")
         functional = packet.removesuffix("_") + (f".{variant}" if variant else "")
-        found += [Plan(overload, functional, written="self")] if _alike(overload, functional) else []
+        candidates += [Plan(overload, functional, written="self")] if _same_arguments(overload, functional) else []
     stem = name.removeprefix(_FOREACH).removesuffix("_") if targets != ["out"] else name.removeprefix(_FOREACH)
     packet = (_FOREACH_BASE if foreach else _FUNCTIONAL).get(stem, stem)
     distances = {b: _distance(schema, b) for b in _functional_overloads(packet)}
     fitting = [b for b, distance in distances.items() if distance is not None]
     fitting.sort(key=lambda b: (distances[b], b._overloadname != schema.overload_name, b._overloadname != "default"))
     target = targets[0] if targets else None
-    found += [Plan(overload, name_of(b), foreach, target) for b in fitting]
+    candidates += [Plan(overload, name_of(b), foreach, target) for b in fitting]
     if foreach and targets == ["self"]:
-        found += [Plan(overload, name_of(b), True, target) for b in _in_place_overloads(f"{stem}_", schema)]
-    return tuple(found)
+        candidates += [Plan(overload, name_of(b), True, target) for b in _in_place_overloads(f"{stem}_", schema)]
+    return tuple(candidates)
 
 
-def _alike(overload: str, functional: str) -> bool:
+def _same_arguments(overload: str, functional: str) -> bool:
     """Return True if `functional` exists, writes nothing and takes the same arguments."""
     try:
         other = resolve(functional)
@@ -133,10 +133,10 @@ def _element_type(type_text: str, foreach: bool) -> str:
     return {"List[Tensor]": "Tensor", "List[number]": "number"}.get(type_text, type_text) if foreach else type_text
 
 
-def _places(given: list[Any], base: torch._ops.OpOverload) -> list[int]:
-    """Return the position in `base` for each argument in `given`: by name, else by order."""
+def _places(schema_arguments: list[Any], base: torch._ops.OpOverload) -> list[int]:
+    """Return the position in `base` for each argument in `schema_arguments`: by name, else by order."""
     names = [a.name for a in base._schema.arguments]
-    return [names.index(a.name) if a.name in names else i for i, a in enumerate(given)]
+    return [names.index(a.name) if a.name in names else i for i, a in enumerate(schema_arguments)]
 
 
 def _distance(schema: Any, base: torch._ops.OpOverload) -> int | None:
@@ -161,7 +161,7 @@ def _distance(schema: Any, base: torch._ops.OpOverload) -> int | None:
 
 def call(
     plan: Plan,
-    given: Mapping[str, Any],
+    call_arguments: Mapping[str, Any],
     wrapper: Wrapper,
     takes_out: bool,
     copy: Wrapper | None,
@@ -172,7 +172,7 @@ def call(
 
     Args:
         plan: The way to serve the overload.
-        given: Arguments by their schema names in `plan.overload`.
+        call_arguments: Arguments by their schema names in `plan.overload`.
         wrapper: The wrapper for `plan.base`.
         takes_out: True if the wrapper accepts a destination as `out`.
         copy: Wrapper for the library's `aten::copy_`, or None; needed only if `takes_out` is False.
@@ -186,7 +186,7 @@ def call(
     Raises:
         LookupError: A copy kernel is needed but missing.
     """
-    arguments = bind(resolve(plan.overload), (), given)
+    arguments = bind(resolve(plan.overload), (), call_arguments)
     if plan.direct:
         return calling.call(plan.base, wrapper, arguments) if own_defaults else _invoke(plan.base, wrapper, arguments)
     out = arguments.pop("out") if plan.written == "out" else None
@@ -196,7 +196,7 @@ def call(
     writes = bool(written(resolve(plan.base)))
     # The copy reads the result of each element at once, so its launch may not be held back.
     alone = out is not None or (plan.written is not None and not (takes_out or writes))
-    with nullcontext() if alone or len(elements) < 2 or _has_sparse(given) else _together(wrapper):
+    with nullcontext() if alone or len(elements) < 2 or _has_sparse(call_arguments) else _together(wrapper):
         results = [run(element, o) for element, o in zip(elements, outs, strict=True)]
     if plan.written and not resolve(plan.overload)._schema.returns:
         return None
@@ -250,13 +250,13 @@ def _together(wrapper: Wrapper) -> Iterator[None]:
     if "launch_elementwise" not in names:
         yield
         return
-    held = names["HELD"] = names["HELD"] or Held()
-    held.entries = []
+    delayed = names["HELD"] = names["HELD"] or Held()
+    delayed.entries = []
     try:
         yield
-        names["launch_elementwise"](held.entries)
+        names["launch_elementwise"](delayed.entries)
     finally:
-        held.entries = None
+        delayed.entries = None
 
 
 def _has_sparse(arguments: Mapping[str, Any]) -> bool:

@@ -85,12 +85,12 @@ def _placed(value: Any, tensors: Any, device: str) -> Any:
 
 
 if __name__ == "__main__":
-    place = Path(sys.argv[1])
-    (place / "own").mkdir()
+    case_directory = Path(sys.argv[1])
+    (case_directory / "own").mkdir()
     try:
-        replay(place, sys.argv[2])
+        replay(case_directory, sys.argv[2])
     except Exception as error:  # noqa: BLE001 - this process exists to report the candidate's error
-        sys.stdout.write(f"{described(error, str(place))}\n")
+        sys.stdout.write(f"{described(error, str(case_directory))}\n")
         sys.stdout.flush()
         os._exit(1)  # immediately: after a CUDA error, not even memory can be freed
     os._exit(0)

@@ -174,10 +174,10 @@ def _python_frames(text: str) -> list[Frame]:
 def _source(frames: list[Frame], job: Job) -> str:
     """Return the kernel-file line that was running, with its context."""
     frame = next((f for f in frames if f.role == "kernel"), None)
-    return f"{_place(frame, job)}:\n{snippet(job.kernel.source, frame.line)}" if frame else ""
+    return f"{_shown_frame(frame, job)}:\n{snippet(job.kernel.source, frame.line)}" if frame else ""
 
 
-def _place(frame: Frame, job: Job) -> str:
+def _shown_frame(frame: Frame, job: Job) -> str:
     if frame.role:
         file = job.copy if frame.role == "copy" else job.kernel
         line = told_line(file.source, frame.line) if file else f"line {frame.line}"
@@ -188,7 +188,7 @@ def _place(frame: Frame, job: Job) -> str:
 def _shown_frames(frames: list[Frame], job: Job) -> list[str]:
     """Return the candidate's frames, preceded by the innermost few frames that it called."""
     first = next((i for i, frame in enumerate(frames) if frame.role), 0)
-    return [_place(frame, job) for i, frame in enumerate(frames) if frame.role or i < min(first, 3)][:MOST_FRAMES]
+    return [_shown_frame(frame, job) for i, frame in enumerate(frames) if frame.role or i < min(first, 3)][:MOST_FRAMES]
 
 
 def _native_frames(text: str) -> list[str]:

@@ -70,7 +70,7 @@ def _named(case: Case) -> list[str]:
 
 
 def refused_dtypes(
-    others: Mapping[tuple[str, str], list[Case]],
+    further_cases: Mapping[tuple[str, str], list[Case]],
     chosen: Mapping[str, list[Case]],
     verdicts: Mapping[tuple[str, str], Verdict],
 ) -> dict[str, str]:
@@ -79,7 +79,7 @@ def refused_dtypes(
     The cases in the remaining dtypes are added to `chosen`.
     """
     refused: dict[str, str] = {}
-    for (overload, dtype), cases in others.items():
+    for (overload, dtype), cases in further_cases.items():
         failed = [v for c in cases if (v := verdicts.get((overload, c.id))) and _narrows(dtype, v)]
         if failed:
             action = f"it computes in {SINGLE}" if failed[0].rule == SINGLE else failed[0].outcome

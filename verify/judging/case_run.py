@@ -29,7 +29,15 @@ from verify.excerpts import anonymous
 from verify.judging.asking import Children
 from verify.judging.costs import too_costly
 from verify.judging.job import RUN, Job
-from verify.judging.problems import Ended, Problem, astray, first_line, launched_otherwise, mismatched, side_effects
+from verify.judging.problems import (
+    Ended,
+    Problem,
+    access_reports,
+    first_line,
+    launched_otherwise,
+    mismatched,
+    side_effects,
+)
 from verify.judging.random_judging import Pairs, examine
 from verify.judging.repeats import Repeats, configured
 from verify.judging.reply import MalformedReply, Reply
@@ -167,7 +175,7 @@ class CaseRun:
             compiled, problem = self._compiled(expected, *self._ask(COMPILE, expected.before, request))
         problem = problem or self._first(self._conduct(executed))
         if problem is None and got is None:
-            text = "\n".join([executed.text, *astray(executed)])
+            text = "\n".join([executed.text, *access_reports(executed)])
             return Problem(Outcome.RUNTIME_ERROR, "run", first_line(executed.text), text)
         problem = problem or self._first(*self._launches(compiled, executed, expected))
         if problem is not None or got is None:
@@ -246,13 +254,13 @@ class CaseRun:
     def _rerun(self, expected: Expected, executed: Reply) -> Problem | None:
         """Return a problem if the launches alone do not produce the answer."""
 
-        def told(packed: Packed, request: dict[str, Any]) -> tuple[Reply, Packed | None]:
+        def ask_compiled(packed: Packed, request: dict[str, Any]) -> tuple[Reply, Packed | None]:
             return self._ask(COMPILE, packed, self._configured(0, scalars=list(executed.scalars), **request))
 
         def alone(packed: Packed, request: dict[str, Any]) -> tuple[Reply, Packed | None]:
             return self._ask(RERUN, packed, request)
 
-        return self._first(*rerun(self._job, self._platform, expected, told, alone, self._conduct))
+        return self._first(*rerun(self._job, self._platform, expected, ask_compiled, alone, self._conduct))
 
     def _drawn(self, expected: Expected, got: Packed, draws: int) -> Problem | None:
         """Return a problem in the draws of an otherwise correct answer; raise Ended for any other problem."""

@@ -41,11 +41,11 @@ class Ended(Exception):
 
 def mismatched(mismatch: Mismatch, reply: Reply) -> Problem:
     """Return a problem for wrong values, with the invalid accesses that may have caused them."""
-    report = "\n".join([mismatch.report, *astray(reply)])
+    report = "\n".join([mismatch.report, *access_reports(reply)])
     return Problem(Outcome.WRONG, "compare", mismatch.detail, report, mismatch.rule)
 
 
-def astray(reply: Reply) -> list[str]:
+def access_reports(reply: Reply) -> list[str]:
     """Return reports on the first few invalid accesses."""
     return [access.report for access in reply.accesses[:MOST_ACCESSES]]
 

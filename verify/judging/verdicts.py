@@ -123,7 +123,7 @@ class Identity:
             ",".join(sorted(conditions.off)),
             int(conditions.repeated),
         )
-        platform = _place(self.platform)
+        platform = _platform_key(self.platform)
         judge = judge_version(self.platform, layers.draws(self.overload), self.case == WHOLE)
         return ("+".join(self.kernels), self.overload, self.case, platform, *encoded, conditions.sandbox, judge)
 
@@ -410,10 +410,10 @@ def _judge(platform: Platform) -> tuple[str, ...]:
     They are the platform and the judge's versions for overloads that draw or not, and for whole trials or cases.
     """
     both = (True, False)
-    return _place(platform), *(judge_version(platform, draws, whole) for draws in both for whole in both)
+    return _platform_key(platform), *(judge_version(platform, draws, whole) for draws in both for whole in both)
 
 
-def _place(platform: Platform) -> str:
+def _platform_key(platform: Platform) -> str:
     return f"{platform.name} {platform.sha256}"
 
 

@@ -57,7 +57,7 @@ def lint(source: str, profile: Profile, overload: str | None = None) -> list[Vio
     try:
         source = link(source, profile.blocks)
     except LinkError as error:
-        findings.add("blocks", error.line, error.what, error.instead)
+        findings.add("blocks", error.line, error.problem, error.instead)
         return findings.sorted()
     try:
         tree = _parse(source, profile, findings)
@@ -70,7 +70,7 @@ def lint(source: str, profile: Profile, overload: str | None = None) -> list[Vio
             check_device(names, profile, findings)
     except (TooMuchWork, RecursionError, OverflowError, MemoryError):
         problem = "more than can be analysed: too long, too deeply nested, or wrong in too many places"
-        findings.found.add(Violation(0, "depth", problem, "write fewer and plainer statements and helpers"))
+        findings.violations.add(Violation(0, "depth", problem, "write fewer and plainer statements and helpers"))
     return [_placed(violation, source) for violation in findings.sorted()]
 
 
@@ -93,7 +93,7 @@ def _placed(violation: Violation, linked: str) -> Violation:
         return violation
     hint = "give your own another name: a block that you import uses this one"
     instead = hint if violation.rule == "shadowing" else violation.instead
-    return replace(violation, line=0, what=f"{violation.what} (line {line} of {block})", instead=instead)
+    return replace(violation, line=0, problem=f"{violation.problem} (line {line} of {block})", instead=instead)
 
 
 def lint_answer(answer: str, profile: Profile, overload: str | None = None) -> tuple[str | None, list[Violation]]:

@@ -45,24 +45,24 @@ class _Flow:
     """Labels for the local names and expressions in one kernel, followed statement by statement.
 
     Attributes:
-        given: Parameter labels, joined over all calls.
-        held: Labels for every argument and binary operation, by node id.
+        parameter_labels: Parameter labels, joined over all calls.
+        expression_labels: Labels for every argument and binary operation, by node id.
     """
 
     def __init__(self, node: ast.FunctionDef, names: Names, flows: dict[str, _Flow], findings: Findings) -> None:
         self.node, self.names, self.flows, self.findings = node, names, flows, findings
-        self.given: dict[str, Labels] = {p.arg: _NOTHING for p in parameters(node)}
+        self.parameter_labels: dict[str, Labels] = {p.arg: _NOTHING for p in parameters(node)}
         self.local: dict[str, Labels] = {}
-        self.held: dict[int, Labels] = {}
+        self.expression_labels: dict[int, Labels] = {}
         self.returns: Labels = _NOTHING
 
     def follow(self) -> bool:
         """Follow the body once. Return True if any label is new."""
-        before = dict(self.given), dict(self.held), self.returns
-        self.findings.work(len(self.given) + len(self.held))
-        self.local = dict(self.given)
+        before = dict(self.parameter_labels), dict(self.expression_labels), self.returns
+        self.findings.work(len(self.parameter_labels) + len(self.expression_labels))
+        self.local = dict(self.parameter_labels)
         self._block(self.node.body)
-        return (self.given, self.held, self.returns) != before
+        return (self.parameter_labels, self.expression_labels, self.returns) != before
 
     def _block(self, body: list[ast.stmt]) -> None:
         for statement in body:
@@ -106,15 +106,15 @@ class _Flow:
             if isinstance(node, ast.Call):
                 self._pass_on(node)
             for part in node.args if isinstance(node, ast.Call) else [node] if isinstance(node, ast.BinOp) else []:
-                self.held[id(part)] = self.held.get(id(part), _NOTHING) | self.of(part)
+                self.expression_labels[id(part)] = self.expression_labels.get(id(part), _NOTHING) | self.of(part)
 
     def _pass_on(self, node: ast.Call) -> None:
         callee = self.flows.get(getattr(node.func, "id", ""))
         if callee is None:
             return
         named = [(p.arg, a) for p, a in zip(parameters(callee.node), node.args, strict=False)]
-        for name, value in [*named, *((k.arg, k.value) for k in node.keywords if k.arg in callee.given)]:
-            callee.given[str(name)] |= self.of(value)
+        for name, value in [*named, *((k.arg, k.value) for k in node.keywords if k.arg in callee.parameter_labels)]:
+            callee.parameter_labels[str(name)] |= self.of(value)
 
     def of(self, node: ast.expr) -> Labels:
         """Return the labels that an expression may have."""
@@ -165,7 +165,7 @@ def _names_half(node: ast.Call, names: Names) -> bool:
 
 def _scatter(flow: _Flow, findings: Findings) -> None:
     for node, dotted in _calls(flow):
-        if dotted in _STORES and node.args and "loaded" in flow.held.get(id(node.args[0]), _NOTHING):
+        if dotted in _STORES and node.args and "loaded" in flow.expression_labels.get(id(node.args[0]), _NOTHING):
             problem = f"{dotted} to offsets that were loaded: {shown(node.args[0])[:60]}"
             hint = "store in order: let every program find what belongs at its own offsets, by loads with any offsets"
             findings.add("scatter-store", node, problem, hint)
@@ -174,7 +174,7 @@ def _scatter(flow: _Flow, findings: Findings) -> None:
 def _half_maths(flow: _Flow, findings: Findings) -> None:
     hint = "convert first: tl.load(...).to(tl.float32), and convert back in tl.store"
     for node, dotted in _calls(flow):
-        if dotted in _MATHS and any("half" in flow.held.get(id(a), _NOTHING) for a in node.args):
+        if dotted in _MATHS and any("half" in flow.expression_labels.get(id(a), _NOTHING) for a in node.args):
             findings.add("half-maths", node, f"{dotted} of a value that was not converted to fp32", hint)
         elif dotted in _SHAPING and _names_half(node, flow.names):
             findings.add("half-maths", node, f"{shown(node)[:60]} accumulates in half precision", hint)
@@ -182,7 +182,7 @@ def _half_maths(flow: _Flow, findings: Findings) -> None:
             findings.add("half-maths", node, "tl.dot accumulates in half precision", "leave out_dtype at tl.float32")
     for division in walk(flow.node):
         is_division = isinstance(division, ast.BinOp) and isinstance(division.op, ast.Div)
-        if is_division and "half" in flow.held.get(id(division), _NOTHING):
+        if is_division and "half" in flow.expression_labels.get(id(division), _NOTHING):
             problem = f"division of a value that was not converted to fp32: {shown(division)[:60]}"
             findings.add("half-maths", division, problem, hint)
 

@@ -51,20 +51,20 @@ class Violation:
     Attributes:
         line: 1-based line number, or 0 for the whole file.
         rule: Name of the rule.
-        what: Description of the problem.
+        problem: Description of the problem.
         instead: Suggested replacement.
         named: The refused name, such as `tl.wheree` or `.sum`, if the violation is about one.
     """
 
     line: int
     rule: str
-    what: str
+    problem: str
     instead: str
     named: str = ""
 
     def __str__(self) -> str:
         line = f" (line {self.line})" if self.line else ""
-        return f"[{self.rule}] {self.what}{line} instead: {self.instead}"
+        return f"[{self.rule}] {self.problem}{line} instead: {self.instead}"
 
 
 class TooMuchWork(Exception):
@@ -78,13 +78,13 @@ class Findings:
     `left` is the number of remaining steps, about 1 us each.
     """
 
-    found: set[Violation] = field(default_factory=set)
+    violations: set[Violation] = field(default_factory=set)
     left: int = WORK
 
-    def add(self, rule: str, at: ast.AST | int, what: str, instead: str, named: str = "") -> None:
+    def add(self, rule: str, at: ast.AST | int, problem: str, instead: str, named: str = "") -> None:
         assert rule in RULES, rule
         line = at if isinstance(at, int) else getattr(at, "lineno", 0)
-        self.found.add(Violation(line, rule, _plain(what, _LONGEST), _plain(instead, 10 * _LONGEST), named))
+        self.violations.add(Violation(line, rule, _plain(problem, _LONGEST), _plain(instead, 10 * _LONGEST), named))
         self.work(_WORK_OF_A_VIOLATION)
 
     def work(self, steps: int = 1) -> None:
@@ -98,7 +98,7 @@ class Findings:
             raise TooMuchWork
 
     def sorted(self) -> list[Violation]:
-        return sorted(self.found)
+        return sorted(self.violations)
 
 
 @dataclass(frozen=True)
@@ -216,7 +216,7 @@ def _assigned(tree: ast.Module, statements: list[ast.Assign]) -> dict[str, list[
     bound = Counter(n.id for n in walk(tree) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load))
     functions = [n for n in walk(tree) if isinstance(n, ast.FunctionDef)]
     bound.update(p.arg for f in functions for p in parameters(f))
-    return {name: given for name, given in values.items() if bound[name] == len(given)}
+    return {name: expressions for name, expressions in values.items() if bound[name] == len(expressions)}
 
 
 def _constants(tree: ast.Module, modules: dict[str, str]) -> dict[str, bool]:

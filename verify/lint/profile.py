@@ -281,8 +281,8 @@ def _of_file(document: Document) -> Profile:
 class _Misfit(ValueError):
     """An invalid change to a list in the base. `where` holds the keys, and the word."""
 
-    def __init__(self, where: tuple[str, ...], what: str) -> None:
-        super().__init__(what)
+    def __init__(self, where: tuple[str, ...], problem: str) -> None:
+        super().__init__(problem)
         self.where = where
 
 

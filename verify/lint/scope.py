@@ -91,10 +91,10 @@ class Scope:
             problem = f"{shown(node)[:60]} reads something off {source}, which may tell where the program runs"
             self.findings.add("introspection", node, problem, HANDED_ON)
 
-    def not_in_lambda(self, node: ast.AST, what: str, instead: str) -> None:
+    def not_in_lambda(self, node: ast.AST, call: str, instead: str) -> None:
         """Report a call that is only allowed in a function body."""
         if self.lambdas:
-            self.findings.add("lambda", node, f"{what} in a lambda", instead)
+            self.findings.add("lambda", node, f"{call} in a lambda", instead)
 
 
 class TargetRules:

@@ -142,7 +142,7 @@ class ModuleValues:
         self.findings.work()
         parent = self._parents[id(node)]
         if isinstance(parent, ast.Subscript):
-            return parent.value is node and isinstance(parent.ctx, ast.Load) and self._found(parent, level, seen)
+            return parent.value is node and isinstance(parent.ctx, ast.Load) and self._reads_item(parent, level, seen)
         if isinstance(parent, ast.Attribute):
             return self._method(parent, level, seen)
         if isinstance(parent, ast.IfExp):
@@ -153,7 +153,7 @@ class ModuleValues:
             return plain and all(self._only_read(n, level, seen) for n in names - seen)
         return isinstance(parent, ast.Compare | ast.FormattedValue) or (level == 1 and self._copies(node, parent))
 
-    def _found(self, node: ast.Subscript, level: int, seen: frozenset[str]) -> bool:
+    def _reads_item(self, node: ast.Subscript, level: int, seen: frozenset[str]) -> bool:
         """Return True if a value looked up in a table with this level is only read."""
         if level == 1:
             return True  # the item is immutable, or a slice copies the table
