@@ -91,16 +91,18 @@ class Dataflow:
         }
 
     @classmethod
-    def of_json(cls, found: Json, where: str) -> Dataflow:
+    def of_json(cls, fields: Json, where: str) -> Dataflow:
         """Build a Dataflow from the JSON that `as_json` wrote. Raise TraceError if it is malformed."""
         try:
-            if found["format"] != FORMAT:
-                raise TraceError(f"{where} is format {str(found['format'])[:20]}, this toolkit reads {FORMAT}")
-            values = [ValueType(d, tuple(shape), tuple(stride), memory) for d, shape, stride, memory in found["values"]]
-            calls = [
-                FlowCall(**{**c, "results": tuple(c["results"]), "writes": tuple(c["writes"])}) for c in found["calls"]
+            if fields["format"] != FORMAT:
+                raise TraceError(f"{where} is format {str(fields['format'])[:20]}, this toolkit reads {FORMAT}")
+            values = [
+                ValueType(d, tuple(shape), tuple(stride), memory) for d, shape, stride, memory in fields["values"]
             ]
-            flow = cls(values, calls, frozenset(found["kept"]), frozenset(found["sources"]))
+            calls = [
+                FlowCall(**{**c, "results": tuple(c["results"]), "writes": tuple(c["writes"])}) for c in fields["calls"]
+            ]
+            flow = cls(values, calls, frozenset(fields["kept"]), frozenset(fields["sources"]))
             flow._check(where)
         except (KeyError, TypeError, ValueError, RecursionError) as error:
             raise TraceError(f"{where}: not a dataflow ({error!r})") from error

@@ -89,16 +89,16 @@ def results(
     return {n: structure(described[n]) if n in skip else whole[n] for n in values}
 
 
-def structure(found: Json) -> Json:
+def structure(entry: Json) -> Json:
     """Reduce one fingerprint to its structure: no hash, no moments, and only the type of a scalar."""
-    if isinstance(found, list):
-        return [structure(f) for f in found]
-    if found is None or (isinstance(found, dict) and found.keys() & {"unsupported", "scalar"}):
-        return found
-    if isinstance(found, dict) and "shape" in found:
-        parts = {k: structure(v) if k in ("indices", "values") else v for k, v in found.items()}
+    if isinstance(entry, list):
+        return [structure(f) for f in entry]
+    if entry is None or (isinstance(entry, dict) and entry.keys() & {"unsupported", "scalar"}):
+        return entry
+    if isinstance(entry, dict) and "shape" in entry:
+        parts = {k: structure(v) if k in ("indices", "values") else v for k, v in entry.items()}
         return {k: v for k, v in parts.items() if k not in ("hash", "moments")}
-    return {"scalar": next(iter(found)) if isinstance(found, dict) else type(found).__name__}
+    return {"scalar": next(iter(entry)) if isinstance(entry, dict) else type(entry).__name__}
 
 
 def _tensor(t: torch.Tensor, contents: bool, portable: bool, measure: Measure) -> Json:
@@ -145,57 +145,59 @@ def moments(t: torch.Tensor) -> list[float]:
     return [total / flat.numel(), absolute / flat.numel(), greatest]
 
 
-def difference(recorded: Json, found: Json, path: str = "") -> str | None:
+def difference(recorded: Json, actual: Json, path: str = "") -> str | None:
     """Return the first difference between two fingerprints, or None if they are equal.
 
     The text looks like `return[0].hash: 1f.. is now 7a..`.
     """
-    if isinstance(recorded, dict) and isinstance(found, dict) and recorded.keys() == found.keys():
-        pairs = [(f"{path}.{key}".lstrip("."), recorded[key], found[key]) for key in recorded]
-    elif isinstance(recorded, list) and isinstance(found, list) and len(recorded) == len(found):
-        pairs = [(f"{path}[{i}]", a, b) for i, (a, b) in enumerate(zip(recorded, found, strict=True))]
+    if isinstance(recorded, dict) and isinstance(actual, dict) and recorded.keys() == actual.keys():
+        pairs = [(f"{path}.{key}".lstrip("."), recorded[key], actual[key]) for key in recorded]
+    elif isinstance(recorded, list) and isinstance(actual, list) and len(recorded) == len(actual):
+        pairs = [(f"{path}[{i}]", a, b) for i, (a, b) in enumerate(zip(recorded, actual, strict=True))]
     else:
-        same = type(recorded) is type(found) and recorded == found
-        return None if same else f"{path}: {str(recorded)[:60]} is now {str(found)[:60]}"
+        same = type(recorded) is type(actual) and recorded == actual
+        return None if same else f"{path}: {str(recorded)[:60]} is now {str(actual)[:60]}"
     return next((text for where, a, b in pairs if (text := difference(a, b, where)) is not None), None)
 
 
-def unlike(recorded: Json, found: Json, path: str = "return") -> str | None:
+def unlike(recorded: Json, actual: Json, path: str = "return") -> str | None:
     """Return the first difference beyond TOLERANCES between two devices, or None.
 
-    `recorded` comes from another device, and `found` is a portable fingerprint.
+    `recorded` comes from another device, and `actual` is a portable fingerprint.
     Strides are not compared. A recorded hash must match exactly, because it belongs to a result in host memory.
     """
-    if isinstance(recorded, list) and isinstance(found, list) and len(recorded) == len(found):
-        pairs = enumerate(zip(recorded, found, strict=True))
+    if isinstance(recorded, list) and isinstance(actual, list) and len(recorded) == len(actual):
+        pairs = enumerate(zip(recorded, actual, strict=True))
         return next((text for i, (a, b) in pairs if (text := unlike(a, b, f"{path}[{i}]")) is not None), None)
-    if not (isinstance(recorded, dict) and isinstance(found, dict) and "shape" in recorded and "shape" in found):
-        return _unlike_scalar(recorded, found, path)
-    if "indices" in recorded and "indices" in found:
-        parts = [unlike(recorded[k], found[k], f"{path}.{k}") for k in ("indices", "values")]
+    if not (isinstance(recorded, dict) and isinstance(actual, dict) and "shape" in recorded and "shape" in actual):
+        return _unlike_scalar(recorded, actual, path)
+    if "indices" in recorded and "indices" in actual:
+        parts = [unlike(recorded[k], actual[k], f"{path}.{k}") for k in ("indices", "values")]
         return next((text for text in parts if text is not None), None)
     for name in ("shape", "dtype", *(("hash",) if "hash" in recorded else ())):
-        if recorded.get(name) != found.get(name):
-            return f"{path}.{name}: {str(recorded.get(name))[:60]} is {str(found.get(name))[:60]} on the CPU"
+        if recorded.get(name) != actual.get(name):
+            return f"{path}.{name}: {str(recorded.get(name))[:60]} is {str(actual.get(name))[:60]} on the CPU"
     if "hash" in recorded:
         return None
-    if "moments" in found and not recorded.keys() & {"hash", "moments"}:
+    if "moments" in actual and not recorded.keys() & {"hash", "moments"}:
         return f"{path}: neither hash nor moments were recorded"
     return (
-        _far_apart(recorded["moments"], found["moments"], str(recorded["dtype"]), path) if "moments" in found else None
+        _far_apart(recorded["moments"], actual["moments"], str(recorded["dtype"]), path)
+        if "moments" in actual
+        else None
     )
 
 
-def _unlike_scalar(recorded: Json, found: Json, path: str) -> str | None:
-    if isinstance(recorded, dict) and isinstance(found, dict) and recorded.keys() == found.keys() == {"float"}:
-        return _far_apart([recorded["float"]] * 3, [found["float"]] * 3, "float32", path)
-    return difference(recorded, found, path)
+def _unlike_scalar(recorded: Json, actual: Json, path: str) -> str | None:
+    if isinstance(recorded, dict) and isinstance(actual, dict) and recorded.keys() == actual.keys() == {"float"}:
+        return _far_apart([recorded["float"]] * 3, [actual["float"]] * 3, "float32", path)
+    return difference(recorded, actual, path)
 
 
-def _far_apart(recorded: Json, found: Json, dtype: str, path: str) -> str | None:
+def _far_apart(recorded: Json, actual: Json, dtype: str, path: str) -> str | None:
     try:
         (mean, absolute, greatest), (mean_2, absolute_2, greatest_2) = (
-            map(float.fromhex, m) for m in (recorded, found)
+            map(float.fromhex, m) for m in (recorded, actual)
         )
     except (TypeError, ValueError):
         return f"{path}: {str(recorded)[:60]} are no moments"

@@ -89,7 +89,7 @@ class Materialiser:
             places: dict[int, dict[str, dict[str, Any]]] = defaultdict(dict)
             for record in self._trace.calls():
                 for source in spans.sources(record.contents):
-                    places[source["call"]][_place(source)] = source
+                    places[source["call"]][_output_key(source)] = source
             self._places = places
         return self._places[call_id]
 
@@ -212,16 +212,16 @@ def _is_contiguous(ref: TensorRef) -> bool:
 
 def _taken(source: dict[str, Any], window: _Window, produced: dict[int, Outputs], where: str) -> bytes:
     ref = window.only(where)
-    output = produced[source["call"]].get(_place(source))
+    output = produced[source["call"]].get(_output_key(source))
     if output is None:
-        raise TraceError(f"{where}.from: call {source['call']} has no tensor {_place(source)}")
+        raise TraceError(f"{where}.from: call {source['call']} has no tensor {_output_key(source)}")
     if (output.dtype, output.shape) != (ref.dtype, ref.shape) or ref.conj or ref.neg:
         got = f"{output.dtype}{list(output.shape)}"
-        raise TraceError(f"{where}.from: {_place(source)} is {got}, the tensor is {ref.dtype}{list(ref.shape)}")
+        raise TraceError(f"{where}.from: {_output_key(source)} is {got}, the tensor is {ref.dtype}{list(ref.shape)}")
     return window.scatter(output.data, where)
 
 
-def _place(source: dict[str, Any]) -> str:
+def _output_key(source: dict[str, Any]) -> str:
     return json.dumps({k: v for k, v in source.items() if k in ("output", "argument", "path")}, sort_keys=True)[:200]
 
 
@@ -245,7 +245,7 @@ def _outputs(trace: Trace, record: CallRecord, packed: Packed, asked: dict[str, 
     arguments = arguments_of(record, packed)
     outputs = {p: _at(arguments[s["argument"]], s["path"]) for p, s in asked.items() if s.get("argument") in arguments}
     # Arguments are copied here, before the call overwrites them.
-    produced = {place: _by_value(t) for place, t in outputs.items() if t is not None}
+    produced = {key: _by_value(t) for key, t in outputs.items() if t is not None}
     if any("output" in source for source in asked.values()):
         try:
             result = run(trace, record, arguments)
@@ -255,7 +255,7 @@ def _outputs(trace: Trace, record: CallRecord, packed: Packed, asked: dict[str, 
             reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
             raise NotRecorded(f"{record.where}: {record.overload} cannot be run again ({reason})") from error
         results = {p: _at(result, s["output"]) for p, s in asked.items() if "output" in s}
-        produced |= {place: _by_value(t) for place, t in results.items() if t is not None}
+        produced |= {key: _by_value(t) for key, t in results.items() if t is not None}
     return produced
 
 
@@ -346,13 +346,13 @@ def _digest(value: Json) -> str:
     return blake3(json.dumps(value, sort_keys=True).encode()).hexdigest()[:32]
 
 
-def _essence(record: CallRecord, found: dict[int, str]) -> Json:
+def _essence(record: CallRecord, digests: dict[int, str]) -> Json:
     def essential(spec: Spec) -> Spec:
         if not isinstance(spec, dict):
             return spec
         kept = {k: v for k, v in spec.items() if k != "why"}
         if "from" in kept:
-            kept["from"] = [found[kept["from"]["call"]], _place(kept["from"])]
+            kept["from"] = [digests[kept["from"]["call"]], _output_key(kept["from"])]
         return kept
 
     groups = [{**group, "align": group["align"] % STORAGE_ALIGNMENT} for group in record.header["groups"]]

@@ -80,7 +80,7 @@ class Report:
 def verify(
     trace: Trace,
     progress: Callable[[Iterator[CallRecord]], Iterator[CallRecord]] = iter,
-    there: Callable[[torch.device], bool] = lambda device: False,
+    is_available: Callable[[torch.device], bool] = lambda device: False,
 ) -> Report:
     """Check every blob, replay every stored call and compare the results with the recording.
 
@@ -89,7 +89,7 @@ def verify(
     Args:
         trace: The trace to check.
         progress: Wraps the iteration over the calls, for a progress bar.
-        there: Returns True for a device whose calls are to be replayed on that device; all others run on the CPU.
+        is_available: Returns True for a device whose calls are to be replayed there; all others run on the CPU.
 
     Returns:
         Report: Counts by outcome, and the calls that differ.
@@ -100,7 +100,7 @@ def verify(
     report = Report(blobs=trace.shards.check())
     with _threads(trace.manifest.get("threads")):
         for record in progress(trace.calls()):
-            _judge(trace, record, report, all(_is(there, name) for name in _devices(record)))
+            _judge(trace, record, report, all(_is(is_available, name) for name in _devices(record)))
     return report
 
 
@@ -121,14 +121,14 @@ def available(device: torch.device) -> bool:
     return (device.index or 0) < torch.accelerator.device_count()
 
 
-def _is(there: Callable[[torch.device], bool], name: str) -> bool:
+def _is(is_available: Callable[[torch.device], bool], name: str) -> bool:
     try:
-        return there(torch.device(name))
+        return is_available(torch.device(name))
     except RuntimeError:  # torch does not know the device; rebuilding the arguments reports the error with its location
         return False
 
 
-def _judge(trace: Trace, record: CallRecord, report: Report, there: bool) -> None:
+def _judge(trace: Trace, record: CallRecord, report: Report, on_device: bool) -> None:
     reason = _not_comparable(record)
     if reason is not None:
         report.not_comparable[reason] += 1
@@ -138,14 +138,14 @@ def _judge(trace: Trace, record: CallRecord, report: Report, there: bool) -> Non
         return
     foreign = bool(_devices(record))
     try:
-        fingerprints, left_out = _replayed(trace, record, None if there else "cpu")
+        fingerprints, left_out = _replayed(trace, record, None if on_device else "cpu")
     except NotRecorded:
         report.not_comparable["what its arguments come from cannot be run again"] += 1
         return
     except TraceError:
         raise
     except Exception as error:  # noqa: BLE001 - one item of a batch: ATen may raise anything on recorded arguments
-        if foreign and not there and isinstance(error, NotImplementedError):
+        if foreign and not on_device and isinstance(error, NotImplementedError):
             report.not_comparable["no CPU kernel"] += 1
         else:
             text = " ".join(f"{type(error).__name__}: {error}".split())[:200]
@@ -163,7 +163,7 @@ def _judge(trace: Trace, record: CallRecord, report: Report, there: bool) -> Non
 
 
 def _compare(
-    trace: Trace, record: CallRecord, found: dict[str, Json], foreign: bool, left_out: dict[int, str]
+    trace: Trace, record: CallRecord, actual: dict[str, Json], foreign: bool, left_out: dict[int, str]
 ) -> tuple[str, str | None]:
     """Return the Report field that counts the call, and the difference or the reason if there is one.
 
@@ -176,57 +176,57 @@ def _compare(
         dynamic = torch.Tag.dynamic_output_shape in op.tags
         dropped = {"stride"} if foreign else {"shape", "stride", "coalesced"} if dynamic else set()
         pairs = [
-            _without(structure(values.get(n)), dropped) for n in record.results for values in (record.results, found)
+            _without(structure(values.get(n)), dropped) for n in record.results for values in (record.results, actual)
         ]
         return counted, difference(pairs[::2], pairs[1::2], "results")
     skipped = _degraded(record)
     recorded: dict[str, Json] = {n: structure(r) if n in skipped else r for n, r in record.results.items()}
     if left_out:
-        recorded, found = _without_parts(recorded, left_out), _without_parts(found, left_out)
+        recorded, actual = _without_parts(recorded, left_out), _without_parts(actual, left_out)
     counted = "metadata" if not moves_data(op) else "synthesised" if "return" in skipped else "exact"
     if foreign:
-        recorded, found = _without_seeds(op, recorded), _without_seeds(op, found)
-    detail = difference(recorded, found)
+        recorded, actual = _without_seeds(op, recorded), _without_seeds(op, actual)
+    detail = difference(recorded, actual)
     if not foreign or detail is None:
         return counted, detail
-    if recorded.keys() != found.keys():
-        return "close", f"results of {sorted(recorded)} are now of {sorted(found)}"
-    details = [text for n in recorded if (text := unlike(recorded[n], found[n], n)) is not None]
+    if recorded.keys() != actual.keys():
+        return "close", f"results of {sorted(recorded)} are now of {sorted(actual)}"
+    details = [text for n in recorded if (text := unlike(recorded[n], actual[n], n)) is not None]
     detail = details[0] if details else None
-    if detail is not None and _floats_differ(recorded, found):
+    if detail is not None and _floats_differ(recorded, actual):
         return "not_comparable", "answers in another floating dtype on the CPU"
     return "close" if counted == "exact" else counted, detail
 
 
-def _without_seeds(op: OpOverload, found: dict[str, Json]) -> dict[str, Json]:
+def _without_seeds(op: OpOverload, fingerprints: dict[str, Json]) -> dict[str, Json]:
     """Return the fingerprints, reduced to their structure for results that only a random call initialises."""
-    parts = found.get("return")
+    parts = fingerprints.get("return")
     names = [r.name for r in op._schema.returns]
     if not isinstance(parts, list) or len(parts) != len(names) or _SEEDS.isdisjoint(names):
-        return found
+        return fingerprints
     reduced = [structure(p) if name in _SEEDS else p for name, p in zip(names, parts, strict=True)]
-    return {**found, "return": reduced}
+    return {**fingerprints, "return": reduced}
 
 
-def _without_parts(found: dict[str, Json], positions: Collection[int]) -> dict[str, Json]:
-    parts = found.get("return")
+def _without_parts(fingerprints: dict[str, Json], positions: Collection[int]) -> dict[str, Json]:
+    parts = fingerprints.get("return")
     compared = [None if i in positions else p for i, p in enumerate(parts)] if isinstance(parts, list) else parts
-    return {**found, "return": compared}
+    return {**fingerprints, "return": compared}
 
 
-def _without(found: Json, names: set[str]) -> Json:
-    if isinstance(found, list):
-        return [_without(f, names) for f in found]
-    return {k: _without(v, names) for k, v in found.items() if k not in names} if isinstance(found, dict) else found
+def _without(value: Json, names: set[str]) -> Json:
+    if isinstance(value, list):
+        return [_without(f, names) for f in value]
+    return {k: _without(v, names) for k, v in value.items() if k not in names} if isinstance(value, dict) else value
 
 
-def _floats_differ(recorded: Json, found: Json) -> bool:
-    if isinstance(recorded, dict) and isinstance(found, dict):
-        dtypes = recorded.get("dtype"), found.get("dtype")
+def _floats_differ(recorded: Json, actual: Json) -> bool:
+    if isinstance(recorded, dict) and isinstance(actual, dict):
+        dtypes = recorded.get("dtype"), actual.get("dtype")
         if all(isinstance(d, str) and "float" in d for d in dtypes) and dtypes[0] != dtypes[1]:
             return True
-        return any(_floats_differ(recorded[k], found.get(k)) for k in recorded)
-    pairs = zip(recorded, found, strict=False) if isinstance(recorded, list) and isinstance(found, list) else ()
+        return any(_floats_differ(recorded[k], actual.get(k)) for k in recorded)
+    pairs = zip(recorded, actual, strict=False) if isinstance(recorded, list) and isinstance(actual, list) else ()
     return any(_floats_differ(a, b) for a, b in pairs)
 
 

@@ -194,9 +194,9 @@ def definitions(overload: str) -> list[Json]:
     return [] if subgraph is None else [subgraph.as_json()]
 
 
-def define_all(found: list[Json]) -> None:
+def define_all(entries: list[Json]) -> None:
     """Define the subgraphs that `definitions` returned."""
-    for definition in found:
+    for definition in entries:
         Subgraph.of_json(definition, "a subgraph's definition").define()
 
 

@@ -305,10 +305,10 @@ class Rebuilt:
         return all(bool((side == POISON).all()) for side in sides)
 
 
-def _rebuild_group(group: StorageSpan, data: Bytes | None, last: Rebuilt | None, place: str, guard: int) -> Rebuilt:
+def _rebuild_group(group: StorageSpan, data: Bytes | None, last: Rebuilt | None, device: str, guard: int) -> Rebuilt:
     """Rebuild a group with at least `guard` poisoned bytes on either side; 0 means no guards and any alignment."""
     size = group.nbytes + (2 * guard + ALIGNMENT if guard else 0)
-    buffer = last.buffer.fill_(POISON) if last else torch.full((size,), POISON, dtype=torch.uint8, device=place)
+    buffer = last.buffer.fill_(POISON) if last else torch.full((size,), POISON, dtype=torch.uint8, device=device)
     start = guard + (group.align - buffer.data_ptr() - guard) % ALIGNMENT if guard else 0
     if data is not None and group.nbytes:
         buffer[start : start + group.nbytes].copy_(torch.frombuffer(bytearray(data), dtype=torch.uint8))
@@ -341,7 +341,7 @@ def _decoder(tensors: list[torch.Tensor], where: str, device: str | None) -> Cal
         built_before.append(built._coalesced_(bool(parts["coalesced"])))
         return built_before[-1]
 
-    def place(recorded: Json) -> torch.device:
+    def moved_device(recorded: Json) -> torch.device:
         if not _DEVICE.fullmatch(recorded):
             raise ValueError("not the name of a device")
         return torch.device(device or recorded)
@@ -355,7 +355,7 @@ def _decoder(tensors: list[torch.Tensor], where: str, device: str | None) -> Cal
             "float": float.fromhex,
             "complex": lambda parts: complex(*map(float.fromhex, parts)),
             "tuple": lambda items: tuple(map(decode, items)),
-            "device": place,
+            "device": moved_device,
             "sparse_coo": sparse,
         }
         if tag not in kinds:

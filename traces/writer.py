@@ -75,7 +75,7 @@ class TraceWriter:
         self._known: set[str] = set()  # keys of the blobs in all shards and in `_blobs`
         self._blobs: dict[str, bytes] = {}
         self._buffered = 0  # bytes in `_blobs`
-        self._own: dict[str, tuple[str, int]] = {}  # shard and length of each blob that has its own shard
+        self._blob_shards: dict[str, tuple[str, int]] = {}  # shard and length of each blob that has its own shard
         self._amended: dict[int, dict[str, Any]] = {}  # content specs that replace written ones, by call and group
         self._levels: dict[int, str] = {}
         self._lines: list[bytes] = []  # lines of calls whose blobs may not be on disk yet
@@ -152,23 +152,23 @@ class TraceWriter:
             self._shards += 1
             self._known.add(key)
             self._files[name] = header + fmt.padded(nbytes)
-            self._own[key] = (name, nbytes)
+            self._blob_shards[key] = (name, nbytes)
         return key
 
     def has_own_shard(self, key: str) -> bool:
         """Return True if the blob was streamed, so it can be dropped after it was written."""
-        return key in self._own
+        return key in self._blob_shards
 
     def read_blob(self, key: str) -> np.ndarray[Any, np.dtype[np.uint8]]:
         """Return the bytes of a streamed blob, mapped copy-on-write from disk."""
-        name, nbytes = self._own[key]
+        name, nbytes = self._blob_shards[key]
         header = self._files[name] - fmt.padded(nbytes)
         return np.memmap(self.path / name, np.uint8, "c", header, (nbytes,))
 
     def drop_blob(self, key: str) -> None:
         """Delete a blob that no call refers to, if it has its own shard or is not written yet; otherwise keep it."""
-        if key in self._own:
-            name, _ = self._own.pop(key)
+        if key in self._blob_shards:
+            name, _ = self._blob_shards.pop(key)
             os.unlink(self.path / name)
             del self._files[name]
         elif key in self._blobs:

@@ -106,7 +106,7 @@ def test_a_trace_of_a_gpu_replays_there_to_the_bit_and_near_on_the_cpu(tmp_path)
     report = verify(Trace.open(tmp_path / "a.trace"))
     assert report.close > 50
     assert not report.mismatches
-    there = verify(Trace.open(tmp_path / "a.trace"), there=available)
+    there = verify(Trace.open(tmp_path / "a.trace"), is_available=available)
     assert there.exact >= report.close
     assert not there.mismatches
 

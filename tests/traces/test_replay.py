@@ -105,11 +105,11 @@ def test_calls_are_replayed_where_they_were_recorded(tmp_path):
     (trace.path / "calls-00000.jsonl").write_bytes(encode_line(line))
     assert (verify(trace).exact, verify(trace).close) == (0, 1)
     asked = []
-    report = verify(trace, there=lambda device: asked.append(str(device)) is None and available(device))
+    report = verify(trace, is_available=lambda device: asked.append(str(device)) is None and available(device))
     assert (report.exact, report.close, asked) == (1, 0, ["cpu:0"])
     line["results"]["return"]["hash"] = "0" * 64
     (trace.path / "calls-00000.jsonl").write_bytes(encode_line(line))
-    assert verify(trace, there=available).mismatches[0].detail.startswith("return.hash: ")
+    assert verify(trace, is_available=available).mismatches[0].detail.startswith("return.hash: ")
 
 
 def test_what_only_a_call_that_draws_gives_a_value_is_compared_by_its_structure():

@@ -82,7 +82,7 @@ def export(trace: Trace, records: Iterable[CallRecord]) -> Export:
             continue
         counts[key] = counts.get(key, 0) + calls
         kinds[key[0]] = record.kind
-        lost.update({what: calls for what in _losses(record)})
+        lost.update({loss: calls for loss in _losses(record)})
     order = list(kinds)
     rows = [BenchRow(*key, count, kinds[key[0]]) for key, count in counts.items()]
     return Export(sorted(rows, key=lambda row: order.index(row.operator)), left_out, lost)

@@ -110,12 +110,12 @@ def raw(t: torch.Tensor) -> torch.Tensor:
     return torch.empty(0, dtype=torch.uint8).set_(dense.untyped_storage(), first, (nbytes,), (1,))
 
 
-def compare(found: list[tuple[str, Any]], data: dict[str, torch.Tensor], device: torch.device) -> int:
+def compare(results: list[tuple[str, Any]], data: dict[str, torch.Tensor], device: torch.device) -> int:
     expected, failed = CALL["expected"], False
-    if [name for name, _ in found] != list(expected):
-        sys.stdout.write(f"returned {[name for name, _ in found]}, expected {list(expected)}\n")
+    if [name for name, _ in results] != list(expected):
+        sys.stdout.write(f"returned {[name for name, _ in results]}, expected {list(expected)}\n")
         return 1
-    for name, value in found:
+    for name, value in results:
         same, text = verdict(describe(value), expected[name], value, data.get(f"expected.{name}"), device)
         failed |= not same
         sys.stdout.write(f"{name}: {text}\n")
