@@ -55,13 +55,15 @@ class NativeModule:
 
     def files(self) -> list[Path]:
         """Return the source files, without the header that `cpp_fields` generates."""
-        return sorted(path for place in (self.sources, INCLUDE) for path in place.iterdir() if path.suffix in _SUFFIXES)
+        return sorted(
+            path for folder in (self.sources, INCLUDE) for path in folder.iterdir() if path.suffix in _SUFFIXES
+        )
 
     def texts(self) -> dict[str, str]:
         """Return the sources as text, by file name."""
         return {"tensor_fields.h": cpp_fields(), **{path.name: path.read_text() for path in self.files()}}
 
-    def place(self, directory: Path) -> Path:
+    def built_path(self, directory: Path) -> Path:
         """Return the path of the built module; it depends on PyTorch, Python's ABI and all sources."""
         tag = sysconfig.get_config_var("SOABI")
         built_of = [torch.__version__, str(torch.version.git_version), str(tag), *self.texts().values()]
@@ -85,7 +87,7 @@ def why_not() -> str:
 @cache
 def _module(compiled: NativeModule, directory: Path) -> ModuleType:
     with _BUILDING:
-        path = compiled.place(directory)
+        path = compiled.built_path(directory)
         if not path.is_file():
             _build(compiled, path)
         spec = importlib.util.spec_from_file_location(compiled.name, path)
@@ -98,15 +100,15 @@ def _module(compiled: NativeModule, directory: Path) -> ModuleType:
         return module
 
 
-def _build(compiled: NativeModule, place: Path) -> None:
+def _build(compiled: NativeModule, target: Path) -> None:
     """Build the module in a separate process and directory, so that no half-built module is ever found.
 
     Raise Unavailable on failure.
     """
     sys.stderr.write(f"building {compiled.does}, once for this PyTorch (10 to 30 s)\n")
     try:
-        place.parent.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=place.parent.parent) as directory:
+        target.parent.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=target.parent.parent) as directory:
             files = {Path(directory) / name: text for name, text in compiled.texts().items()}
             for path, text in files.items():
                 path.write_text(text)
@@ -119,7 +121,7 @@ def _build(compiled: NativeModule, place: Path) -> None:
                     (line for line in lines if "error: " in line), lines[-1] if lines else "no reason was given"
                 )
                 raise Unavailable(f"its compiler failed: {error.strip()[:200]}")
-            place.parent.mkdir(exist_ok=True)
-            (Path(directory) / place.name).replace(place)
+            target.parent.mkdir(exist_ok=True)
+            (Path(directory) / target.name).replace(target)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise Unavailable(f"it could not be built: {error}") from error

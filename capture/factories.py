@@ -77,14 +77,14 @@ class StepProgram:
             return self.run(batch, phase)
 
 
-def load_factory(name: str, given: Mapping[str, str]) -> tuple[dict[str, Any], StepProgram]:
+def load_factory(name: str, texts: Mapping[str, str]) -> tuple[dict[str, Any], StepProgram]:
     """Import a module and call its factory.
 
     The working directory is put first on `sys.path`, for this import and later ones.
 
     Args:
         name: MODULE:FACTORY.
-        given: Settings for the factory, as text.
+        texts: Settings for the factory, as text.
 
     Returns:
         tuple: The parsed settings, and the program that the factory returned.
@@ -94,14 +94,14 @@ def load_factory(name: str, given: Mapping[str, str]) -> tuple[dict[str, Any], S
     """
     factory = _find(name)
     known, takes_others = of_signature(factory)
-    settings = parse(name, known, given, takes_others)
+    settings = parse(name, known, texts, takes_others)
     with foreign(f"{name}: the factory"):
         product = factory(**settings)
     return settings, _program(name, product)
 
 
 @contextmanager
-def foreign(what: str) -> Iterator[None]:
+def foreign(subject: str) -> Iterator[None]:
     """Convert any exception from foreign code into a one-line UserError with its location in the user's own files."""
     try:
         yield
@@ -109,11 +109,11 @@ def foreign(what: str) -> Iterator[None]:
         raise
     except (Exception, SystemExit) as error:  # noqa: BLE001 - foreign code may raise anything
         reason = " ".join(str(error).split())[:300]
-        location = _place(error)
-        raise UserError(f"{what} raised {type(error).__name__}: {reason}{location and f' at {location}'}") from error
+        location = _error_location(error)
+        raise UserError(f"{subject} raised {type(error).__name__}: {reason}{location and f' at {location}'}") from error
 
 
-def _place(error: BaseException) -> str:
+def _error_location(error: BaseException) -> str:
     if isinstance(error, SyntaxError) and error.filename:
         return f"{_shown(error.filename)}:{error.lineno}"
     frames = [f for f in traceback.extract_tb(error.__traceback__) if not _is_below(f.filename, *_OURS)]
@@ -140,16 +140,16 @@ def _find(name: str) -> Callable[..., Any]:
     parts = (*module_name.split("."), *attribute.split("."))
     if module_name.endswith(".py") or not all(part.isidentifier() for part in parts):
         raise UserError(f"{name!r} is not MODULE:FACTORY; write it like train:make or pkg.module:make, without .py")
-    module = found = _import(module_name)
+    module = target = _import(module_name)
     for part in attribute.split("."):
-        found = getattr(found, part, None)
-        if found is None:
+        target = getattr(target, part, None)
+        if target is None:
             choices = [n for n, v in vars(module).items() if getattr(v, "__module__", None) == module_name]
             have = f"it defines {', '.join(choices)}" if choices else "it defines nothing"
             raise UserError(f"{name}: {getattr(module, '__file__', module_name)} has no {attribute!r}; {have}")
-    if not callable(found):
-        raise UserError(f"{name}: {attribute} is {_article(found)}, not a function that returns {_SHAPES}")
-    return found  # type: ignore[no-any-return]
+    if not callable(target):
+        raise UserError(f"{name}: {attribute} is {_article(target)}, not a function that returns {_SHAPES}")
+    return target  # type: ignore[no-any-return]
 
 
 def _import(name: str) -> Any:

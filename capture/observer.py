@@ -132,26 +132,26 @@ class Observer:
         if self._recording and seen.tape is self._tape:
             self._guarded(seen.plan.name, partial(seen.discard, self._flow))
 
-    def _guarded(self, what: str, work: Callable[[], Any]) -> Any:
+    def _guarded(self, operator: str, work: Callable[[], Any]) -> Any:
         with self._lock:
             try:
                 with Unseen():
                     return work()
             except Exception as error:  # noqa: BLE001 - an error of the recorder must never reach the user's training
-                self._failed(what, error)
+                self._failed(operator, error)
                 return None
 
-    def _note(self, what: str, error: Exception) -> None:
+    def _note(self, operator: str, error: Exception) -> None:
         with self._lock:
-            self._failed(what, error)
+            self._failed(operator, error)
 
     def _skip(self, plan: CapturePlan) -> None:
         if self._recording and not self._steps.over:
             with self._lock:
                 self.skipped[plan.skipped or ""] += 1
 
-    def _failed(self, what: str, error: Exception) -> None:
-        self.errors.setdefault(what, {"count": 0, "first": f"{type(error).__name__}: {error}"[:200]})["count"] += 1
+    def _failed(self, operator: str, error: Exception) -> None:
+        self.errors.setdefault(operator, {"count": 0, "first": f"{type(error).__name__}: {error}"[:200]})["count"] += 1
         if sum(e["count"] for e in self.errors.values()) >= MAX_ERRORS or isinstance(error, OSError):
             self._recording, self._steady = False, None  # a full disk will not recover by itself
 
@@ -174,8 +174,8 @@ class Observer:
             self.skipped[ELSEWHERE] += 1
             self._other_phases.add(phase)
             return None
-        place = sim.place()
-        key = recorded_key(plan.op if place is None else (plan.op, place), args, kwargs)
+        sim_device = sim.executing_device()
+        key = recorded_key(plan.op if sim_device is None else (plan.op, sim_device), args, kwargs)
         entry = self._entries.get(key)
         if entry is None:
             with Unseen():
@@ -192,7 +192,7 @@ class Observer:
             with Unseen():
                 return self._look_closer(plan, entry, phase, bind(plan.op, args, kwargs), flow)
         # On `sim` the arguments are host tensors, so a key cannot tell the device's calls apart.
-        if settled and place is None:
+        if settled and sim_device is None:
             self._tallies.start(plan.op, phase, args, kwargs, entry.signature)
             self._steady = None if steps.ending else self._tallies.known
         return None
@@ -232,7 +232,7 @@ class Observer:
             return None
         if plan.composite:
             self._whole.add(plan.name)
-        device_fields = sim.place() or place_of(arguments), sim.place() == "cpu"
+        device_fields = sim.executing_device() or place_of(arguments), sim.executing_device() == "cpu"
         signature = self._tape.signature(plan.name, kind(plan.op, arguments), describe(arguments), *device_fields)
         entry = self._entries[key] = TapeEntry(signature, self.limits.per_signature, [])
         if signature.kind != "view":  # slices of data at random positions add new signatures in every step

@@ -146,10 +146,10 @@ def record(request: SampleRequest, began: Callable[[str], None] = lambda operato
 class _Session:
     """Runs samples under a recorder, one step each."""
 
-    def __init__(self, recorder: Any, told: dict[str, Any], request: SampleRequest) -> None:
+    def __init__(self, recorder: Any, info: dict[str, Any], request: SampleRequest) -> None:
         self.groups: list[Group] = []
         self._recorder = recorder
-        self._excluded: dict[str, str] = told["excluded"]
+        self._excluded: dict[str, str] = info["excluded"]
         self._request = request
         self._step = 0
 

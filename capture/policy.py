@@ -167,13 +167,15 @@ class Policy:
     ) -> None:
         for keep in (True, False):
             chosen = [p for p in parts if (p[0].discrete or p[0].span.nbytes <= TINY) is keep]
-            if self._admit(owner, {found.token: part.span.nbytes for part, found in chosen}, taken, keep):
-                fresh = {found.token: (found, part.span) for part, found in chosen if found.token in taken.fresh}
+            if self._admit(owner, {contents.token: part.span.nbytes for part, contents in chosen}, taken, keep):
+                fresh = {
+                    contents.token: (contents, part.span) for part, contents in chosen if contents.token in taken.fresh
+                }
                 self._pipeline.put(list(fresh.values()))
-                for part, found in chosen:
+                for part, contents in chosen:
                     lost = part.name in DERIVED or not part.drawable
                     fallback = part.source or ({"level": "meta"} if lost else None)
-                    self._put(taken, part, Pending("", {"": found.token}, part.dtype, fallback))
+                    self._put(taken, part, Pending("", {"": contents.token}, part.dtype, fallback))
                 continue
             for part, _ in chosen:
                 rows = tables.get(part.name)

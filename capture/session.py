@@ -132,7 +132,7 @@ def worth_building(directory: Path | None, target: CaptureTarget, bounds: Limits
     long = target.device.startswith("cuda") and (bounds.steps or 0) >= LONG
     if directory is None or why_not():
         return None
-    return directory if long or MODULE.place(directory).is_file() else None
+    return directory if long or MODULE.built_path(directory).is_file() else None
 
 
 def _record(
@@ -200,7 +200,7 @@ def _stopped(path: Path, recorder: Recorder) -> str:
     if not path.exists():
         os.rename(recorder.path, path)
         where = "what was recorded until then is there, marked as unfinished"
-    reasons = [f"{name}: {found['first']}" for name, found in recorder.errors.items()]
+    reasons = [f"{name}: {error['first']}" for name, error in recorder.errors.items()]
     if recorder.failure is not None:
         reasons = [f"{type(recorder.failure).__name__}: {recorder.failure}"]
     return f"{path}: recording stopped after errors ({'; '.join(reasons)[:300]}); {where}"

@@ -78,21 +78,23 @@ def of_signature(function: Callable[..., Any]) -> tuple[dict[str, Setting], bool
     return settings, takes_others
 
 
-def parse(owner: str, known: Mapping[str, Setting], given: Mapping[str, str], others: bool = False) -> dict[str, Any]:
+def parse(
+    owner: str, known: Mapping[str, Setting], texts: Mapping[str, str], accepts_unknown: bool = False
+) -> dict[str, Any]:
     """Parse settings given as text.
 
     Args:
         owner: Name of the target, for messages.
         known: Settings by name.
-        given: Text by name.
-        others: Accept names beyond the known ones.
+        texts: Text by name.
+        accepts_unknown: Accept names beyond the known ones.
 
     Raises:
         UserError: If a name is unknown or a value does not fit.
     """
     values = {}
-    for name, text in given.items():
-        if name not in known and not others:
+    for name, text in texts.items():
+        if name not in known and not accepts_unknown:
             raise UserError(f"{owner} has no setting {name!r}; {_choices(name, known)}")
         values[name] = _value(owner, name, text, known.get(name, Setting(None)))
     return values

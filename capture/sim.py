@@ -75,7 +75,7 @@ def compute(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
     return answer(op, args, kwargs) if _host.computes else op(*args, **kwargs)
 
 
-def place() -> str | None:
+def executing_device() -> str | None:
     """Return the device for which an operator on host tensors runs, or None if no executor is active."""
     if not _executors:
         return None
@@ -177,20 +177,20 @@ class SimTensor(torch.Tensor):
     __torch_function__ = torch._C._disabled_torch_function_impl  # type: ignore[assignment]
 
     @staticmethod
-    def __new__(cls: type[SimTensor], held: torch.Tensor) -> SimTensor:
-        held = held.resolve_conj().resolve_neg()  # PyTorch would not see the bits of the host tensor
-        same_mode = held.is_inference() == torch.is_inference_mode_enabled()  # views keep the mode of their base
-        with nullcontext() if same_mode else torch.inference_mode(held.is_inference()):
+    def __new__(cls: type[SimTensor], host_tensor: torch.Tensor) -> SimTensor:
+        host_tensor = host_tensor.resolve_conj().resolve_neg()  # PyTorch would not see the bits of the host tensor
+        same_mode = host_tensor.is_inference() == torch.is_inference_mode_enabled()  # views keep the mode of their base
+        with nullcontext() if same_mode else torch.inference_mode(host_tensor.is_inference()):
             wrapper: SimTensor = torch.Tensor._make_wrapper_subclass(
                 cls,
-                held.shape,
-                strides=held.stride(),
-                storage_offset=held.storage_offset(),
-                dtype=held.dtype,
-                layout=held.layout,
+                host_tensor.shape,
+                strides=host_tensor.stride(),
+                storage_offset=host_tensor.storage_offset(),
+                dtype=host_tensor.dtype,
+                layout=host_tensor.layout,
                 device=f"{NAME}:0",  # type: ignore[arg-type]
             )
-        wrapper._host = held
+        wrapper._host = host_tensor
         return wrapper
 
     @classmethod
@@ -382,7 +382,9 @@ def install() -> None:
     if taken not in ("privateuseone", NAME):
         raise UserError(f"PyTorch has room for one out-of-tree device, and {taken} is loaded; start another process")
     # Tensors are saved as host tensors that return to their device on loading, so a storage stays in place.
-    torch.serialization.register_package(0, lambda _: None, lambda s, place: s if str(place).startswith(NAME) else None)
+    torch.serialization.register_package(
+        0, lambda _: None, lambda s, location: s if str(location).startswith(NAME) else None
+    )
     _setup_privateuseone_for_python_backend(NAME, Module(), device_guard=Guard())
     torch.__future__.set_swap_module_params_on_conversion(True)
     library = torch.library.Library("aten", "IMPL")  # type: ignore[no-untyped-call]

@@ -158,14 +158,14 @@ class _Part(NamedTuple):
 class _Room:
     """Memory for _TOGETHER slots on the current GPU.
 
-    `there` marks that the latest bytes are in the room, `arrived` that they were copied to the host. The events are
+    `filled` marks that the latest bytes are in the room, `arrived` that they were copied to the host. The events are
     created once, because creating one takes the host longer than a copy.
     """
 
     def __init__(self) -> None:
         self.bytes = torch.empty(_TOGETHER * SLOT, dtype=torch.uint8, device="cuda")
         self.slots = torch.split(self.bytes, SLOT)
-        self.there, self.arrived = torch.cuda.Event(), torch.cuda.Event()  # type: ignore[no-untyped-call]
+        self.filled, self.arrived = torch.cuda.Event(), torch.cuda.Event()  # type: ignore[no-untyped-call]
 
 
 class _Outlet:
@@ -200,10 +200,10 @@ class _Outlet:
             places.append(room.slots[at : at + len(part.hosts)])
             room.bytes[at * SLOT : at * SLOT + part.source.numel()].copy_(part.source, non_blocking=True)
             at += len(part.hosts)
-        room.there.record(stream)
+        room.filled.record(stream)
         torch.cuda.set_stream(self._stream)  # `with torch.cuda.stream()` takes the host as long as two copies
         try:
-            self._stream.wait_event(room.there)
+            self._stream.wait_event(room.filled)
             for part, slots in zip(parts, places, strict=True):
                 _fill(part, slots)
             room.arrived.record(self._stream)

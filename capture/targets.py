@@ -94,21 +94,21 @@ def load_target(
     return _of_zoo(name, texts, device or "cpu")
 
 
-def _of_factory(name: str, given: Mapping[str, str]) -> CaptureTarget:
+def _of_factory(name: str, texts: Mapping[str, str]) -> CaptureTarget:
     from capture import sim
     from capture.factories import load_factory
 
-    requested = given.get("device", "")
+    requested = texts.get("device", "")
     if requested == sim.NAME:
         _check_device(requested)
     with sim.executing(sim.on_cpu):  # the factory may build on `sim`, which needs an executor
-        settings, program = load_factory(name, given)
+        settings, program = load_factory(name, texts)
     parameter = next(program.model.parameters(), None) if program.model is not None else None
     device = str(parameter.device) if parameter is not None else requested if requested == sim.NAME else ""
     return CaptureTarget(name, settings, device, program)
 
 
-def _of_library(name: str, given: Mapping[str, str], device: str) -> CaptureTarget:
+def _of_library(name: str, texts: Mapping[str, str], device: str) -> CaptureTarget:
     library, _, model = name.partition(":")
     _check_device(device)
     if library == "timm":
@@ -116,13 +116,13 @@ def _of_library(name: str, given: Mapping[str, str], device: str) -> CaptureTarg
     else:
         from capture.transformers_target import load_transformers as load
     with _able_to_build(device):
-        settings, program = load(name, model, given, device)
+        settings, program = load(name, model, texts, device)
     return CaptureTarget(name, settings, device, program)
 
 
-def _of_zoo(name: str, given: Mapping[str, str], device: str) -> CaptureTarget:
+def _of_zoo(name: str, texts: Mapping[str, str], device: str) -> CaptureTarget:
     module = _module(name)
-    values = parse(name, _settings(module.Config), given)
+    values = parse(name, _settings(module.Config), texts)
     try:
         config = module.Config(**values)
         _check_device(device)

@@ -15,13 +15,13 @@ from capture.settings import nearest, of_signature, parse
 from traces.errors import UserError
 
 
-def load_timm(target: str, name: str, given: Mapping[str, str], device: str) -> tuple[dict[str, Any], StepProgram]:
+def load_timm(target: str, name: str, texts: Mapping[str, str], device: str) -> tuple[dict[str, Any], StepProgram]:
     """Build a model by its name.
 
     Args:
         target: Name of the target, for messages.
         name: Model name in timm.
-        given: Arguments for its class and settings for the training step, as text.
+        texts: Arguments for its class and settings for the training step, as text.
         device: Device to build on.
 
     Returns:
@@ -41,7 +41,7 @@ def load_timm(target: str, name: str, given: Mapping[str, str], device: str) -> 
         raise UserError(f"timm has no model {name!r}; {hint}")
     with foreign(f"{target}: building the model"), torch.device("meta"):
         known, takes_others = of_signature(type(timm.create_model(name, pretrained=False)))
-    values = parse(target, {**known, **COMMON}, given, takes_others)
+    values = parse(target, {**known, **COMMON}, texts, takes_others)
     settings = common_settings(target, values)
     values = {key: value for key, value in values.items() if key not in COMMON}
     torch.manual_seed(settings["seed"])

@@ -27,14 +27,14 @@ _CLASS_HEADS = ("SequenceClassification", "ImageClassification", "VideoClassific
 
 
 def load_transformers(
-    target: str, name: str, given: Mapping[str, str], device: str
+    target: str, name: str, texts: Mapping[str, str], device: str
 ) -> tuple[dict[str, Any], StepProgram]:
     """Build a model by its class name.
 
     Args:
         target: Name of the target, for messages.
         name: Class name.
-        given: Settings for its config and for the training step, as text.
+        texts: Settings for its config and for the training step, as text.
         device: Device to build on.
 
     Returns:
@@ -44,7 +44,7 @@ def load_transformers(
         UserError: If a setting is invalid or the model cannot be built.
     """
     kind = _model_class(target, name)
-    values = parse(target, _settings(target, kind), given)
+    values = parse(target, _settings(target, kind), texts)
     for_training = {key: values.pop(key) for key in (*COMMON, "sequence") if key in values}
     with foreign(f"{target}: the config"):
         config = kind.config_class(**values)

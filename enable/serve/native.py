@@ -82,7 +82,7 @@ def state(directory: Path) -> str:
     """Return the state of the native launcher in words; builds nothing."""
     if reason := _untried() or why_not():
         return f"calls go the way of Python: {reason}"
-    return "built" if WAY.place(directory).is_file() else "to be built at the first registration on a GPU"
+    return "built" if WAY.built_path(directory).is_file() else "to be built at the first registration on a GPU"
 
 
 def _untried() -> str:

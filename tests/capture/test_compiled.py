@@ -17,7 +17,7 @@ def test_a_compiler_that_fails_is_told_in_a_line_and_leaves_nothing(tmp_path):
 
 
 def test_a_module_of_another_kind_is_named(tmp_path):
-    place = MODULE.place(tmp_path)
+    place = MODULE.built_path(tmp_path)
     place.parent.mkdir()
     place.write_bytes(b"no module")
     with pytest.raises(Unavailable, match="delete it to have it built anew"):

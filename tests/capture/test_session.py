@@ -138,7 +138,7 @@ def test_keys_are_made_in_cpp_where_that_is_worth_building_it(target, tmp_path, 
 
     assert not used(target, LONG) and not used(on_gpu, LONG - 1) and used(on_gpu, LONG)
     assert worth_building(None, on_gpu, Limits(steps=LONG)) is None
-    place = MODULE.place(tmp_path)
+    place = MODULE.built_path(tmp_path)
     place.parent.mkdir()
     place.touch()
     assert used(target, 1)
