@@ -66,7 +66,7 @@ graphs = LiveGraphs()
 
 def substitutions() -> list[Substitution]:
     """Return the outcome for each subgraph in the live graphs."""
-    return [found for graph in graphs for found in graph.substitutions]
+    return [substitution for graph in graphs for substitution in graph.substitutions]
 
 
 def enablekit(module: GraphModule, inputs: Sequence[Any], options: Mapping[str, Any] | None = None) -> Any:
@@ -94,16 +94,16 @@ def enablekit(module: GraphModule, inputs: Sequence[Any], options: Mapping[str, 
     server, kernels = _server(*selection_key, chosen.get("native"), bool(chosen.get("fused")))
     cuda_graphs = _CudaGraphs(len(inputs)) if chosen.get("cuda_graphs") and server.compiles else None
 
-    def compiled(graph: GraphModule, given: Sequence[Any], phase: str) -> Any:
+    def compiled(graph: GraphModule, example_inputs: Sequence[Any], phase: str) -> Any:
         drop_copies(graph)
-        found = tuple(substitute(graph, phase, graphs.made, kernels)) if kernels is not None else ()
-        made = Graph(graph, server, found)
+        outcomes = tuple(substitute(graph, phase, graphs.made, kernels)) if kernels is not None else ()
+        made = Graph(graph, server, outcomes)
         graphs.append(made)
         run = _boxed(made.run)
-        return cuda_graphs.replayed(run, graph, given, phase) if cuda_graphs else run
+        return cuda_graphs.replayed(run, graph, example_inputs, phase) if cuda_graphs else run
 
     def compiler(phase: str) -> Callable[[GraphModule, Sequence[Any]], Any]:
-        return lambda graph, given: compiled(graph, given, phase)
+        return lambda graph, example_inputs: compiled(graph, example_inputs, phase)
 
     return aot_autograd(
         fw_compiler=compiler("forward"), bw_compiler=compiler("backward"), inference_compiler=compiler("inference")
@@ -122,17 +122,17 @@ def _boxed(run: Callable[[list[Any]], Any]) -> Callable[[list[Any]], Any]:
 
 @cache
 def _server(  # noqa: PLR0913 - one parameter per option
-    device: str, unverified: bool, library: Library | None, place: Path, native: bool | None, fused: bool
+    device: str, unverified: bool, library: Library | None, workspace_path: Path, native: bool | None, fused: bool
 ) -> tuple[Server, FusedKernels | None]:
     """Return one server for all graphs, so that kernels are loaded once, and its kernels for subgraphs if `fused`."""
-    library = library or Workspace(place).library(None, platforms.load(platforms.of_device(device)))
-    chosen = select(None, unverified, library, place, device)
-    kernels = FusedKernels(library, place, device, unverified) if fused else None
+    library = library or Workspace(workspace_path).library(None, platforms.load(platforms.of_device(device)))
+    chosen = select(None, unverified, library, workspace_path, device)
+    kernels = FusedKernels(library, workspace_path, device, unverified) if fused else None
 
     def entry(overload: str) -> Entry | None:
         return chosen.entries.get(overload) or (kernels.get(overload) if kernels else None)
 
-    return Server(entry, device, native=native_way(device, native, Workspace(place))), kernels
+    return Server(entry, device, native=native_way(device, native, Workspace(workspace_path))), kernels
 
 
 class _CudaGraphs:
@@ -142,7 +142,9 @@ class _CudaGraphs:
         self._inputs = inputs
         self._forward = True  # True if the forward graph is replayed; otherwise no backward graph is either
 
-    def replayed(self, made: Callable[[list[Any]], Any], graph: GraphModule, given: Sequence[Any], phase: str) -> Any:
+    def replayed(
+        self, made: Callable[[list[Any]], Any], graph: GraphModule, example_inputs: Sequence[Any], phase: str
+    ) -> Any:
         """Return the graph's replay, or the graph itself after a warning with the reason."""
         from torch._dynamo.backends import cudagraphs as helpers
         from torch._inductor.cudagraph_trees import cudagraphify_impl
@@ -150,7 +152,7 @@ class _CudaGraphs:
         from torch._inductor.utils import count_tangents, num_fw_fixed_arguments
 
         backward = phase == "backward"
-        fixed = count_tangents(graph) if backward else num_fw_fixed_arguments(self._inputs, len(given))
+        fixed = count_tangents(graph) if backward else num_fw_fixed_arguments(self._inputs, len(example_inputs))
         reason = helpers.check_for_skip(graph, fixed) or ("" if self._forward else "its forward graph is not")
         if reason:
             log.warning("a %s graph is not replayed as a CUDA graph: %s", phase, reason)
@@ -158,7 +160,7 @@ class _CudaGraphs:
             return made
         replay = cudagraphify_impl(
             made,
-            list(given),
+            list(example_inputs),
             range(fixed),
             device_index=helpers.get_device_index(graph),
             is_backward=backward,

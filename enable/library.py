@@ -298,7 +298,7 @@ def _check(device: str, fallback: str | None) -> None:
         raise UserError(f"fallback {fallback!r} on {device}: there is only cpu, on {sim.NAME}")
 
 
-def native_way(device: str, wanted: bool | None, place: Workspace) -> Native | None:
+def native_way(device: str, wanted: bool | None, workspace: Workspace) -> Native | None:
     """Return the native launcher, or None if it is unavailable or not wanted.
 
     Raises:
@@ -309,7 +309,7 @@ def native_way(device: str, wanted: bool | None, place: Workspace) -> Native | N
             raise UserError(f"native on {device}: kernels are launched without Python on cuda alone; leave native out")
         return None
     try:
-        return load(place.native)
+        return load(workspace.native)
     except Unavailable as error:
         if wanted:
             raise UserError(f"no native way to launch: {error}; leave native out") from error
@@ -341,11 +341,11 @@ def _claimed(match: Match) -> frozenset[str]:
     return match.kernel.listed | {NO_FLOATS}
 
 
-def _standings(place: Workspace, platform: Platform) -> Standings:
+def _standings(workspace: Workspace, platform: Platform) -> Standings:
     """Return the verdicts on a platform; empty without a workspace, which is not created."""
-    if not place.root.is_dir():
+    if not workspace.root.is_dir():
         return Standings()
-    store = place.verdicts()
+    store = workspace.verdicts()
     try:
         return store.standings(platform)
     finally:
@@ -384,7 +384,7 @@ def _is_composite(overload: str, device: str) -> bool:
     return has_kernel(overload, "CompositeImplicitAutograd") and not all(has_kernel(overload, key) for key in keys)
 
 
-def _refusal(overload: str, reason: str, place: Workspace, platform: Platform) -> str:
+def _refusal(overload: str, reason: str, workspace: Workspace, platform: Platform) -> str:
     """Return the message for an overload in `ops` that may not be served."""
     if reason.startswith(OUTSIDE):
         return f"{overload}: its kernel is {reason}"
@@ -394,10 +394,10 @@ def _refusal(overload: str, reason: str, place: Workspace, platform: Platform) -
         return f"{overload}: its kernel is {reason}; or use it all the same (--unverified)"
     if reason != NOT_VERIFIED:
         return f"{overload}: {reason}; look at it: enable verify {overload}; or use it all the same (--unverified)"
-    return f"{overload}: its kernel is not verified in {place.root}; {_remedy(overload, platform)}"
+    return f"{overload}: its kernel is not verified in {workspace.root}; {_remedy(overload, platform)}"
 
 
-def _remedy(what: str, platform: Platform) -> str:
+def _remedy(subject: str, platform: Platform) -> str:
     """Return the command that verifies a kernel."""
     on = "" if platform.typed == PLATFORM else f" --platform {platform.typed}"
-    return f"verify it: enable verify {what}{on}; or use unverified kernels (--unverified, unverified=True)"
+    return f"verify it: enable verify {subject}{on}; or use unverified kernels (--unverified, unverified=True)"

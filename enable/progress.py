@@ -24,14 +24,14 @@ LOGGED = 30.0  # seconds between lines without a terminal
 class Progress:
     """Work in progress; `total` is the number of items, or None if it is unknown."""
 
-    def __init__(self, what: str, total: int | None = None) -> None:
-        self.what, self.total = what, total
+    def __init__(self, title: str, total: int | None = None) -> None:
+        self.title, self.total = title, total
         self.done, self.note = 0, ""
         self._begun = self._counted = time.monotonic()
 
-    def count(self, what: str, total: int, note: str = "") -> None:
+    def count(self, title: str, total: int, note: str = "") -> None:
         """Start counting `total` items, after a preparation."""
-        self.what, self.total, self.done, self.note = what, total, 0, note
+        self.title, self.total, self.done, self.note = title, total, 0, note
         self._counted = time.monotonic()
 
     def step(self, note: str = "") -> None:
@@ -45,7 +45,7 @@ class Progress:
     def brief(self) -> str:
         """Return a text such as `coverage cnn  12 of 40  aten::mm`."""
         count = "" if self.total is None else f"{self.done} of {self.total}"
-        return "  ".join(filter(None, [self.what, count, self.note]))
+        return "  ".join(filter(None, [self.title, count, self.note]))
 
     def text(self) -> str:
         """Return the brief text with the elapsed time and the estimated remaining time."""
@@ -123,12 +123,12 @@ reset = _teller.reset
 
 
 @contextmanager
-def doing(what: str, total: int | None = None) -> Iterator[Progress]:
+def doing(title: str, total: int | None = None) -> Iterator[Progress]:
     """Show progress of the work inside the block.
 
     In other threads than the main one nothing is shown, because the main thread shows the work in which they take part.
     """
-    work = Progress(what, total)
+    work = Progress(title, total)
     if threading.current_thread() is not threading.main_thread():
         yield work
         return
@@ -139,9 +139,9 @@ def doing(what: str, total: int | None = None) -> Iterator[Progress]:
         _teller.end(work)
 
 
-def over(items: Iterable[T], total: int | None, what: str) -> Iterator[T]:
+def over(items: Iterable[T], total: int | None, title: str) -> Iterator[T]:
     """Yield the items and show how many were taken."""
-    with doing(what, total) as work:
+    with doing(title, total) as work:
         for item in items:
             yield item
             work.step()

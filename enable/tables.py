@@ -154,43 +154,43 @@ def named_counts(calls: Mapping[str, int]) -> str:
     return f"{sum(calls.values())} calls ({by_overload})"
 
 
-def share(found: dict[str, Any]) -> str:
+def share(counts: dict[str, Any]) -> str:
     """Return the percentage in parentheses, or "" if there is none."""
-    return "" if found["percent"] is None else f" ({found['percent']} %)"
+    return "" if counts["percent"] is None else f" ({counts['percent']} %)"
 
 
-def capture_summary(model: str, found: Summary) -> dict[str, Any]:
+def capture_summary(model: str, summary: Summary) -> dict[str, Any]:
     """Return the object that `enable capture --json` prints."""
     return {
         "model": model,
-        "trace": str(found.path),
-        "calls": found.calls,
-        "stored": found.stored,
-        "overloads": found.overloads,
-        "computing": found.computing,
-        "signatures": found.signatures,
-        "levels": found.levels,
-        "bytes": found.nbytes,
-        "seconds": round(found.seconds, 3),
-        "peak_bytes": found.peak,
-        "device_peak_bytes": found.device_peak,
-        "losses": found.losses,
-        "errors": found.errors,
+        "trace": str(summary.path),
+        "calls": summary.calls,
+        "stored": summary.stored,
+        "overloads": summary.overloads,
+        "computing": summary.computing,
+        "signatures": summary.signatures,
+        "levels": summary.levels,
+        "bytes": summary.nbytes,
+        "seconds": round(summary.seconds, 3),
+        "peak_bytes": summary.peak,
+        "device_peak_bytes": summary.device_peak,
+        "losses": summary.losses,
+        "errors": summary.errors,
     }
 
 
-def capture_lines(found: dict[str, Any], next_: str) -> str:
+def capture_lines(stats: dict[str, Any], next_: str) -> str:
     """Return the recorded counts, the trace's path, and the next command."""
-    levels = ", ".join(f"{count} {level}" for level, count in found["levels"].items() if count)
-    device = f", {size(found['device_peak_bytes'])} on the GPU" if found["device_peak_bytes"] is not None else ""
+    levels = ", ".join(f"{count} {level}" for level, count in stats["levels"].items() if count)
+    device = f", {size(stats['device_peak_bytes'])} on the GPU" if stats["device_peak_bytes"] is not None else ""
     lines = [
-        f"{found['model']}: {found['calls']} calls of {found['overloads']} overloads, {found['signatures']} signatures",
-        f"  stored  {found['stored']} calls{levels and f' ({levels})'}, {size(found['bytes'])} in {found['trace']}",
-        f"  memory  {size(found['peak_bytes'])} at most{device}",
+        f"{stats['model']}: {stats['calls']} calls of {stats['overloads']} overloads, {stats['signatures']} signatures",
+        f"  stored  {stats['stored']} calls{levels and f' ({levels})'}, {size(stats['bytes'])} in {stats['trace']}",
+        f"  memory  {size(stats['peak_bytes'])} at most{device}",
     ]
-    if found["losses"]:
-        lines.append(f"  loss    {', '.join(f'{loss:.4f}' for loss in found['losses'])}")
-    if not found["computing"]:
+    if stats["losses"]:
+        lines.append(f"  loss    {', '.join(f'{loss:.4f}' for loss in stats['losses'])}")
+    if not stats["computing"]:
         lines.append(f"  {NOTHING_TO_COVER}")
     return "\n".join([*lines, f"  next    {next_}"])
 
@@ -201,17 +201,17 @@ def kernel_cell(row: Row) -> str:
     return f"{path} ({row.origin})" if row.refined else path
 
 
-def refinement_lines(found: list[dict[str, Any]]) -> str:
+def refinement_lines(operators: list[dict[str, Any]]) -> str:
     """Return how each operator ended."""
-    if not found:
+    if not operators:
         return "nothing to refine: every recorded ATen overload that needs a kernel is covered"
     columns = {"overload": "overload", "exit": "exit", "dialogs": "dialogs", "calls": "LLM calls", "kernel": "kernel"}
-    lines = [table([{shown: row[key] for key, shown in columns.items()} for row in found])]
-    for row in found:
+    lines = [table([{shown: row[key] for key, shown in columns.items()} for row in operators])]
+    for row in operators:
         if row["exit"] not in ("PASSED", "ABORTED", "NOT_BEGUN"):  # errors explain these on stderr
             lines.append(f"{row['overload']}: {row['detail']}")
-    passed = sum(row["exit"] == "PASSED" for row in found)
-    return "\n".join([*lines, f"{passed} of {len(found)} operators passed"])
+    passed = sum(row["exit"] == "PASSED" for row in operators)
+    return "\n".join([*lines, f"{passed} of {len(operators)} operators passed"])
 
 
 def verify_summary(model: str, trace: Trace, report: Report) -> dict[str, Any]:
@@ -255,10 +255,10 @@ def verify_tables(summary: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def audit_lines(found: Audit) -> str:
+def audit_lines(audit: Audit) -> str:
     """Return the texts to review, then the violations."""
-    lines = [f"{where}: {text}" for where, texts in found.texts.items() for text in texts]
-    if found.windows is not None:
-        lines.append(f"{found.windows} windows of 8 bytes of the other trace's contents were looked for")
-    lines += [f"VIOLATION {line}" for line in found.violations]
-    return "\n".join(lines if found.violations else [*lines, "no user bytes found; the text above is all that remains"])
+    lines = [f"{where}: {text}" for where, texts in audit.texts.items() for text in texts]
+    if audit.windows is not None:
+        lines.append(f"{audit.windows} windows of 8 bytes of the other trace's contents were looked for")
+    lines += [f"VIOLATION {line}" for line in audit.violations]
+    return "\n".join(lines if audit.violations else [*lines, "no user bytes found; the text above is all that remains"])

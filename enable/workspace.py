@@ -82,22 +82,22 @@ class Workspace:
 
         Triton stores absolute paths there, so a copied workspace starts with an empty one.
         """
-        return self._own("triton")
+        return self._binaries_directory("triton")
 
     @property
     def native(self) -> Path:
         """Return the directory of C++ modules (capture/compiled.py), built once per PyTorch version."""
-        return self._own("native")
+        return self._binaries_directory("native")
 
-    def _own(self, what: str) -> Path:
+    def _binaries_directory(self, name: str) -> Path:
         """Return a directory for binaries whose name depends on its path and this user's key.
 
         A copied directory, or one that another user made, has another name and is not used.
         """
         from verify.signing import sign
 
-        home = self.cache / what
-        signed_directory = home / sign(what, str(home.resolve()))[:12]
+        home = self.cache / name
+        signed_directory = home / sign(name, str(home.resolve()))[:12]
         if home.is_dir() and not signed_directory.is_dir() and any(home.iterdir()):
             _say_once(
                 f"enable: {home}: what was compiled elsewhere or by another user is not used; it is compiled anew"
