@@ -47,11 +47,11 @@ Call = Callable[[], Any]
 class Clock:
     """Times calls on one GPU."""
 
-    def __init__(self, place: str, directory: Path) -> None:
-        start(place, directory)
-        self.place = torch.device(place)
-        self._flush = torch.empty(FLUSHED, dtype=torch.uint8, device=self.place)
-        self._told: dict[str, Any] = {}
+    def __init__(self, device_name: str, directory: Path) -> None:
+        start(device_name, directory)
+        self.gpu = torch.device(device_name)
+        self._flush = torch.empty(FLUSHED, dtype=torch.uint8, device=self.gpu)
+        self._limits: dict[str, Any] = {}
         self._flushing = 0.0
         (flushes,) = self.rounds([self._flush.zero_], WARM)
         self._flushing = statistics.median(flushes)  # microseconds per flush
@@ -68,7 +68,7 @@ class Clock:
             events = {}
             for k in range(len(calls)):
                 index = (k + number) % len(calls)
-                events[index] = torch.Event(self.place, enable_timing=True), torch.Event(self.place, enable_timing=True)
+                events[index] = torch.Event(self.gpu, enable_timing=True), torch.Event(self.gpu, enable_timing=True)
                 for _ in range(flushes[index]):
                     self._flush.zero_()
                 events[index][0].record()
@@ -94,24 +94,24 @@ class Clock:
 
         The bandwidth is in bytes per microsecond and the rates are in FLOP per microsecond.
         """
-        if not self._told:
-            small = torch.empty(1, dtype=torch.uint8, device=self.place)
-            source = torch.empty(COPIED, dtype=torch.uint8, device=self.place)
+        if not self._limits:
+            small = torch.empty(1, dtype=torch.uint8, device=self.gpu)
+            source = torch.empty(COPIED, dtype=torch.uint8, device=self.gpu)
             destination = torch.empty_like(source)
             copy, launch = self.rounds([lambda: destination.copy_(source), lambda: small.zero_()], 15)
-            self._told = {
-                "name": torch.cuda.get_device_name(self.place),
+            self._limits = {
+                "name": torch.cuda.get_device_name(self.gpu),
                 "target": target(),
-                "processors": torch.cuda.get_device_properties(self.place).multi_processor_count,
+                "processors": torch.cuda.get_device_properties(self.gpu).multi_processor_count,
                 "bandwidth": round(2 * COPIED / statistics.median(copy), 1),
                 "launch": statistics.median(launch),
                 "rates": {name: self._rate(getattr(torch, name)) for name in dtypes},
             }
-        return self._told
+        return self._limits
 
     def _rate(self, dtype: torch.dtype) -> float:
         """Return the matmul rate for a dtype in FLOP per microsecond."""
-        a = torch.randn(SQUARE, SQUARE, device=self.place).to(dtype)
+        a = torch.randn(SQUARE, SQUARE, device=self.gpu).to(dtype)
         (times,) = self.rounds([lambda: a @ a], 5)
         return round(2 * SQUARE**3 / statistics.median(times), 1)
 
@@ -155,10 +155,10 @@ def noted(compile_only: bool = False) -> Iterator[list[dict[str, Any]]]:
 class Kernels:
     """The kernels of a request; for each shape every kernel gets arguments of its own."""
 
-    def __init__(self, told: list[dict[str, Any]], directory: Path) -> None:
-        self._told = told
+    def __init__(self, entries: list[dict[str, Any]], directory: Path) -> None:
+        self._entries = entries
         self._wrappers = []
-        for number, overloads in enumerate(told):
+        for number, overloads in enumerate(entries):
             home = directory / str(number)
             home.mkdir()
             self._wrappers.append({name: self._loaded(number, name, how, home) for name, how in overloads.items()})
@@ -171,13 +171,13 @@ class Kernels:
         wrappers = load_wrappers(sources, home, calls, target=target())
         return {role.removeprefix(prefix): wrapper for role, wrapper in wrappers.items() if wrapper is not None}
 
-    def calls(self, overload: str, packed: Packed, place: str) -> list[Call]:
+    def calls(self, overload: str, packed: Packed, device: str) -> list[Call]:
         """Return for each kernel a function that runs this call."""
-        return [self._call(k, overload, unpack(packed, device=place)) for k in range(len(self._told))]
+        return [self._call(k, overload, unpack(packed, device=device)) for k in range(len(self._entries))]
 
     def _call(self, k: int, overload: str, arguments: dict[str, Any]) -> Call:
         """Return a function that runs the call on kernel number `k`."""
-        how, wrappers = self._told[k][overload], self._wrappers[k][overload]
+        how, wrappers = self._entries[k][overload], self._wrappers[k][overload]
         wrapper = bound(wrappers["kernel"], DRAWN if how["draws"] else None)
         plan, takes_out, copy = Plan(**how["plan"]), how["takes_out"], wrappers.get("copy")
         return lambda: call(plan, arguments, wrapper, takes_out, copy)
@@ -232,7 +232,7 @@ def main(descriptor: int) -> None:
         for number in itertools.count():
             try:
                 request, _ = receive(sock)
-                shapes = [(told, packed_of(*receive(sock), told["name"])) for told in request["shapes"]]
+                shapes = [(shape, packed_of(*receive(sock), shape["name"])) for shape in request["shapes"]]
             except WireError:
                 return
             try:

@@ -44,6 +44,6 @@ def lines(text: str) -> list[str]:
     metrics_by_kernel: dict[str, list[str]] = {}
     for row in csv.DictReader(io.StringIO(text[start:])) if start >= 0 else ():
         if "at::" not in row["Kernel Name"]:
-            told = f"{row['Metric Value']} {row['Metric Unit']} {METRICS.get(row['Metric Name'], row['Metric Name'])}"
-            metrics_by_kernel.setdefault(row["Kernel Name"], []).append(" ".join(told.split()))
-    return [f"ncu: {kernel}: {', '.join(told)}" for kernel, told in metrics_by_kernel.items()]
+            metric = f"{row['Metric Value']} {row['Metric Unit']} {METRICS.get(row['Metric Name'], row['Metric Name'])}"
+            metrics_by_kernel.setdefault(row["Kernel Name"], []).append(" ".join(metric.split()))
+    return [f"ncu: {kernel}: {', '.join(metrics)}" for kernel, metrics in metrics_by_kernel.items()]

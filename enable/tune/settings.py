@@ -60,6 +60,6 @@ def _learned(space: Space, best: dict[int, Setting], target: str) -> str:
     return f"of the settings {', '.join(space.names)} the fastest on {target} are: {best_settings}"[:300]
 
 
-def _ended(tuning: TunedOperator, why: str, count: int, found: Gain | None = None) -> Tuned:
+def _ended(tuning: TunedOperator, why: str, count: int, gain: Gain | None = None) -> Tuned:
     """Return the result if no setting was accepted."""
-    return Tuned(tuning.operator.overload, NOT_FASTER, why, gain=found, candidates=count, shapes=len(tuning.shapes))
+    return Tuned(tuning.operator.overload, NOT_FASTER, why, gain=gain, candidates=count, shapes=len(tuning.shapes))

@@ -39,8 +39,8 @@ NO_TIMES = "a kernel takes no time there that means anything: Triton's interpret
 class GpuTimer:
     """Times kernels in a child process on one device; appends measurements to the file `kept`."""
 
-    def __init__(self, place: str, kept: Path | None = None) -> None:
-        self._place, self._kept = place, kept
+    def __init__(self, device: str, kept: Path | None = None) -> None:
+        self._device, self._kept = device, kept
         self._child: _ClockChild | None = None
 
     def __call__(self, kernels: Sequence[TimedKernel], shapes: Sequence[TimedShape], rounds: int) -> Measurement:
@@ -50,7 +50,7 @@ class GpuTimer:
             TimingFailed: A kernel or the child fails.
         """
         dtypes = sorted({shape.dtype for shape in shapes if shape.flops})
-        request = {"place": self._place, "rounds": rounds, "dtypes": dtypes}
+        request = {"place": self._device, "rounds": rounds, "dtypes": dtypes}
         self._child = self._child or _ClockChild()
         try:
             answer = self._child.asked(request, kernels, shapes)
@@ -88,8 +88,8 @@ class RecordedTimer:
 
     def __init__(self, path: Path) -> None:
         """Read the file; raise UserError if it is not a file of times."""
-        self._path, self._found = path, _recorded(path)
-        self.target = next((m.device.target for m in self._found.values()), "")
+        self._path, self._measurements = path, _recorded(path)
+        self.target = next((m.device.target for m in self._measurements.values()), "")
 
     def __call__(self, kernels: Sequence[TimedKernel], shapes: Sequence[TimedShape], rounds: int) -> Measurement:
         """Return the recorded times.
@@ -97,7 +97,7 @@ class RecordedTimer:
         Raises:
             TimingFailed: These kernels were not timed, or not on these shapes.
         """
-        measurement = self._found.get(_key([k.sha256 for k in kernels], rounds))
+        measurement = self._measurements.get(_key([k.sha256 for k in kernels], rounds))
         if measurement is None:
             digests = ", ".join(k.sha256[:12] for k in kernels[:3])
             raise TimingFailed(
@@ -156,7 +156,7 @@ class _ClockChild:
             **request,
             "kernels": [{o: _served(kernel.match(o), o) for o in overloads} for kernel in kernels],
             "shapes": [{"overload": s.case.overload, "name": s.name} for s in shapes],
-            "subgraphs": [told for o in overloads for told in definitions(o)],
+            "subgraphs": [definition for o in overloads for definition in definitions(o)],
         }
         try:
             send(self._ours, request)
@@ -188,14 +188,14 @@ def _served(match: Match | None, overload: str) -> dict[str, Any]:
     }
 
 
-def keep(path: Path, kernels: Sequence[TimedKernel], rounds: int, found: Measurement) -> None:
+def keep(path: Path, kernels: Sequence[TimedKernel], rounds: int, measurement: Measurement) -> None:
     """Append a measurement durably to a file of times."""
     lines = (
         path.read_text(encoding="utf-8").splitlines()
         if path.exists()
         else [_line({"format": FORMAT, "version": VERSION})]
     )
-    record = {"kernels": [k.sha256 for k in kernels], "rounds": rounds, "measured": jsonable(found)}
+    record = {"kernels": [k.sha256 for k in kernels], "rounds": rounds, "measured": jsonable(measurement)}
     write_durably(path, [f"{line}\n".encode() for line in [*lines, _line(record)]])
 
 

@@ -172,10 +172,10 @@ class TunedOperator:
         self._learn(source, measured, learned)
         return TunedTrial(measured_gain, measured, path=str(accepted.path))
 
-    def _provenance(self, measured: Measurement, found: Gain) -> dict[str, Any]:
+    def _provenance(self, measured: Measurement, speedup: Gain) -> dict[str, Any]:
         """Return the measurement as it is kept beside the kernel."""
-        shapes = {name: round(value, 4) for name, value in found.shapes.items()}
-        return {"device": measured.device.name, "gain": found.mean, "noise": found.noise, "shapes": shapes}
+        shapes = {name: round(value, 4) for name, value in speedup.shapes.items()}
+        return {"device": measured.device.name, "gain": speedup.mean, "noise": speedup.noise, "shapes": shapes}
 
     def _learn(self, source: str, measured: Measurement, text: str) -> None:
         """Keep the lesson with the measured times, if there is one."""
@@ -242,7 +242,7 @@ def searched(
             shapes=tuning.shapes,
             limits=choice.limits,
             price=choice.price,
-            on_event=progress or _told(tuning.operator.overload),
+            on_event=progress or _progress_printer(tuning.operator.overload),
         )
         if not search.tree.nodes:
             search.time_root()
@@ -297,17 +297,17 @@ def _geometric(values: Sequence[float]) -> float:
     return math.exp(sum(map(math.log, values)) / len(values))
 
 
-def _told(overload: str) -> Callable[[State, Event], None]:
+def _progress_printer(overload: str) -> Callable[[State, Event], None]:
     """Return a callback that prints the search's progress."""
 
     def tell(state: State, event: Event) -> None:
-        what = {
+        message = {
             EventKind.ANSWERED: "the model answered",
             EventKind.LINT_REFUSED: "lint refuses it",
             EventKind.TEST_FAILED: event.outcome,
             EventKind.TEST_PASSED: "every case passes",
         }.get(event.kind)
-        if what:
-            say(f"{overload}  call {state.llm_calls}: {what}")
+        if message:
+            say(f"{overload}  call {state.llm_calls}: {message}")
 
     return tell
