@@ -59,7 +59,7 @@ class FlowOfGraph:
         else:  # a node that is neither a tensor nor an ATen call may read any value
             self._kept |= {self.values[n] for n in node.all_input_nodes if n in self.values}
 
-    def _call(self, node: Node, op: OpOverload, found: Any) -> None:
+    def _call(self, node: Node, op: OpOverload, example: Any) -> None:
         """Add an ATen call with its arguments, results and writes."""
         arguments = bind(op, tuple(node.args), node.kwargs)
         values = (n.meta.get("val") for n in node.all_input_nodes)
@@ -68,11 +68,11 @@ class FlowOfGraph:
         if base_name(op) in _SIZED_VIEWS and _changes(arguments["size"]) == [0]:
             tree["size"][0] = -1  # a changing leading size is inferred
         writes = tuple(self.values[arguments[n]] for n in sorted(written(op)) if isinstance(arguments[n], Node))
-        if isinstance(found, tuple | list):
-            results = [self._typed(t) if isinstance(t, torch.Tensor) else None for t in found]
+        if isinstance(example, tuple | list):
+            results = [self._typed(t) if isinstance(t, torch.Tensor) else None for t in example]
             self._parts[node] = results
-        elif isinstance(found, torch.Tensor):
-            results = [self._value(node, found)]
+        elif isinstance(example, torch.Tensor):
+            results = [self._value(node, example)]
         else:
             results = [None]
         self._calls.append(FlowCall(name_of(op), tree, tuple(results), writes))

@@ -90,11 +90,11 @@ def _composed(source: str, name: str, model: Any, inputs: list[Any]) -> dict[str
     state = {**dict(model.named_parameters()), **dict(model.named_buffers())}
     positions = [i for i, x in enumerate(inputs) if isinstance(x, torch.Tensor)]
 
-    def forward(held: dict[str, Any], tensors: list[Any]) -> Any:
-        given = list(inputs)
-        for place, tensor in zip(positions, tensors, strict=True):
-            given[place] = tensor
-        return torch.func.functional_call(model, held, tuple(given))
+    def forward(tensors_by_name: dict[str, Any], tensors: list[Any]) -> Any:
+        arguments = list(inputs)
+        for position, tensor in zip(positions, tensors, strict=True):
+            arguments[position] = tensor
+        return torch.func.functional_call(model, tensors_by_name, tuple(arguments))
 
     with torch.no_grad():
         tensors = [inputs[i] for i in positions]
@@ -119,7 +119,7 @@ def _composed(source: str, name: str, model: Any, inputs: list[Any]) -> dict[str
         replace_calls(module, graph, chosen)
     written = StandaloneForward(library)
     placeholders = [n.name for n in module.graph.nodes if n.op == "placeholder"]
-    sources = [*(_held(model, key) for key in state), *(f"inputs[{i}]" for i in positions)]
+    sources = [*(_state_source(model, key) for key in state), *(f"inputs[{i}]" for i in positions)]
     try:
         written.write(module, dict(zip(placeholders, sources, strict=True)), fused)
     except Uncomposable as error:
@@ -131,12 +131,12 @@ def _composed(source: str, name: str, model: Any, inputs: list[Any]) -> dict[str
     return {"text": text, **counts, "not_composed": reasons}
 
 
-def _held(model: Any, key: str) -> str:
+def _state_source(model: Any, key: str) -> str:
     """Return the source text that reads a parameter or buffer."""
     return f'self.get_{"parameter" if key in dict(model.named_parameters()) else "buffer"}("{key}")'
 
 
-def _author(run: Any, what: str) -> Any:
+def _author(run: Any, failure: str) -> Any:
     """Return the result of the author's code. Raise UserError with the first line of its error."""
     try:
         return run()
@@ -146,7 +146,7 @@ def _author(run: Any, what: str) -> Any:
             raise UserError(f"it needs a device that is not here ({line})") from error
         if "DataDependent" in type(error).__name__ or "data-dependent" in str(error):
             raise UserError(f"what it does depends on data ({line}); only sizes and types may decide") from error
-        raise UserError(f"{what}: {type(error).__name__}: {line}") from error
+        raise UserError(f"{failure}: {type(error).__name__}: {line}") from error
 
 
 def main(file: str, answer: str) -> None:

@@ -43,7 +43,7 @@ def fuse(workspace: Workspace, model: str, operator: str | None = None, library:
     saved_fusions = workspace.fusions()
     if operator is not None:
         _check_operator(flow, model, operator)
-    all_occurrences = _found(flow, library or workspace.library(None))
+    all_occurrences = _occurrences(flow, library or workspace.library(None))
     occurrences = [o for o in all_occurrences if operator is None or _has(o, operator)]
     if not occurrences:
         raise UserError(_none_found(workspace, flow, model, operator))
@@ -61,7 +61,7 @@ def fuse(workspace: Workspace, model: str, operator: str | None = None, library:
     return sorted(fusions, key=lambda fusion: (-seconds(fusion), fusion.overload))
 
 
-def _found(flow: Dataflow, library: Library) -> list[Occurrence]:
+def _occurrences(flow: Dataflow, library: Library) -> list[Occurrence]:
     """Return all subgraphs. If one has no kernel and none can be composed, add smaller subgraphs of its steps."""
     occurrences: list[Occurrence] = []
     serviceable: list[Occurrence] = []
@@ -118,10 +118,11 @@ def _has(occurrence: Occurrence, operator: str) -> bool:
 
 def _none_found(workspace: Workspace, flow: Dataflow, model: str, operator: str | None) -> str:
     """Return the message for a search without results."""
-    what = f" with {full(operator)}" if operator else ""
+    condition = f" with {full(operator)}" if operator else ""
     why = workspace.command("fuse", model, "--why")
     return (
-        f"{model}: no subgraph{what} of its {len(flow.calls)} calls is worth fusing; what cannot be part of one: {why}"
+        f"{model}: no subgraph{condition} of its {len(flow.calls)} calls is worth fusing;"
+        f" what cannot be part of one: {why}"
     )
 
 
@@ -181,10 +182,10 @@ def _forget(workspace: Workspace, fusion: Fusion, trace: str) -> None:
         (workspace.fused / f"{fusion.overload.partition('::')[2]}.json").unlink()
 
 
-def _check_contents(trace: Trace, found: list[Fusion], name: str, model: str) -> None:
+def _check_contents(trace: Trace, fusions: list[Fusion], name: str, model: str) -> None:
     """Raise UserError if no input's contents were recorded, because then no kernel can be judged."""
     levels = {record.id: record.level for record in trace.calls()}
-    calls = [call for fusion in found for use in fusion.uses if use.trace == name for call, _ in use.inputs]
+    calls = [call for fusion in fusions for use in fusion.uses if use.trace == name for call, _ in use.inputs]
     if not any(levels[call] in REPLAYABLE for call in calls):
         worst = Counter(levels[call] for call in calls).most_common(1)[0][0] if calls else "none"
         recorded_model = str(trace.manifest.get("info", {}).get("model", model))

@@ -56,7 +56,7 @@ class FusedKernels:
     """The kernels for subgraphs that one process requested: the entry that serves each, or why none does."""
 
     library: Library
-    place: Path
+    workspace: Path
     device: str
     unverified: bool
     _entries: dict[str, Entry | str] = field(default_factory=dict)
@@ -85,7 +85,7 @@ class FusedKernels:
         overload = subgraph.overload
         try:
             if self.library.match(overload) is not None:
-                chosen = select([overload], self.unverified, self.library, self.place, self.device)
+                chosen = select([overload], self.unverified, self.library, self.workspace, self.device)
                 return chosen.entries[overload]
             text = compose(subgraph, shapes, self.library)
         except UserError as error:
