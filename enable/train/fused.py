@@ -43,7 +43,7 @@ def compiled_counts() -> Counter[str]:
     return sum((server.counts.served for server in servers.values()), Counter[str]())
 
 
-def rows(found: list[Substitution]) -> list[dict[str, Any]]:
+def rows(substitutions: list[Substitution]) -> list[dict[str, Any]]:
     """Return a table row for each subgraph, grouped by graph."""
     return [
         {
@@ -53,5 +53,5 @@ def rows(found: list[Substitution]) -> list[dict[str, Any]]:
             "times": s.times,
             "fused": "yes" if not s.reason else f"no: {s.reason}",
         }
-        for s in found
+        for s in substitutions
     ]

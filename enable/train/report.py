@@ -335,7 +335,7 @@ def _fallbacks(registration: Registration, report: TrainingReport, outside: Call
     counts, reasons, gpu = registration.counts, _reasons(registration), report.choice.device not in _INTERPRETED
     calls = outside.calls
     if report.choice.fallback or gpu or report.choice.fused:
-        calls |= Counter({name: found.total() for name, found in _unserved(counts.unserved)})
+        calls |= Counter({name: counter.total() for name, counter in _unserved(counts.unserved)})
 
     def row(name: str, number: int) -> dict[str, Any]:
         in_dtypes = {"precision": ", ".join(sorted(outside.precisions[name]))} if gpu else {}
@@ -394,27 +394,30 @@ def _number(value: float | None) -> str:
 def summary(report: TrainingReport) -> str:
     """Describe which implementation served which calls, and how the run ended."""
     lines = []
-    for title, found, column in (
+    for title, rows_by_name, column in (
         ("kernels", report.served, "kernel"),
         ("fallbacks", report.fallbacks, "reason"),
     ):
-        if found:
-            shown = [c for c in ("calls", "precision", column) if c in next(iter(found.values()))]
-            lines += ["", table([{title: name, **{c: row[c] for c in shown}} for name, row in found.items()])]
+        if rows_by_name:
+            shown = [c for c in ("calls", "precision", column) if c in next(iter(rows_by_name.values()))]
+            lines += ["", table([{title: name, **{c: row[c] for c in shown}} for name, row in rows_by_name.items()])]
     if report.choice.fused:
         lines += ["", table(rows(report.fusions)) if report.fusions else "no graph of the model was compiled"]
-    served, others = (sum(row["calls"] for row in found.values()) for found in (report.served, report.fallbacks))
+    served, fallback_calls = (
+        sum(row["calls"] for row in rows_by_overload.values()) for rows_by_overload in (report.served, report.fallbacks)
+    )
     where = "the CPU" if report.choice.device == "sim" else "PyTorch's own kernels"
     lines += [
         "",
         f"{report.recipe.model} on {report.choice.device}: {len(report.steps)} of {report.recipe.steps} steps",
         f"  kernels    {len(report.served)} overloads, {served} calls",
-        f"  fallbacks  {len(report.fallbacks)} overloads, {others} calls{f' on {where}' if others else ''}",
+        f"  fallbacks  {len(report.fallbacks)} overloads, {fallback_calls} calls"
+        f"{f' on {where}' if fallback_calls else ''}",
     ]
     unjudged = {name: row["unjudged"] for name, row in report.served.items() if row["unjudged"]}
     if unjudged:
         name, unjudged_reasons = next(iter(unjudged.items()))
-        calls = sum(sum(found.values()) for found in unjudged.values())
+        calls = sum(sum(reason_counts.values()) for reason_counts in unjudged.values())
         lines.append(
             f"  unjudged   {calls} calls of {len(unjudged)} overloads, such as {name} ({next(iter(unjudged_reasons))})"
         )

@@ -188,22 +188,22 @@ def compare_with_cpu(recipe: Recipe, drawing: Drawing) -> Comparison:
     return Comparison(losses[0], tolerances(*losses), norms[0] if measured else nothing, tolerance)
 
 
-def tolerances(reference: list[float], *others: list[float]) -> list[float]:
+def tolerances(reference: list[float], *other_runs: list[float]) -> list[float]:
     """Return for each step `MARGIN` times the largest deviation so far, at least the reference's own precision."""
     allowed, largest = [], 0.0
     for index, value in enumerate(reference):
-        deviations = [abs(other[index] - value) for other in others]
+        deviations = [abs(other[index] - value) for other in other_runs]
         largest = max(largest, *(d for d in deviations if math.isfinite(d)), 0.0)
         allowed.append(MARGIN * max(largest, EPS * abs(value)))
     return allowed
 
 
-def _on_cpu(recipe: Recipe, what: str, around: Around, drawing: Drawing) -> list[Step]:
+def _on_cpu(recipe: Recipe, title: str, around: Around, drawing: Drawing) -> list[Step]:
     """Train on the CPU with progress output, and return all steps."""
     target = recipe.build("cpu")
     try:
         with around(), drawing() as each_step:
-            return list(over(train(target, recipe.steps, each_step), recipe.steps, what))
+            return list(over(train(target, recipe.steps, each_step), recipe.steps, title))
     except (RuntimeError, MemoryError) as error:
         raise UserError(f"{recipe.model}: does not train on the CPU ({_line(error)}); see: enable models") from error
 
