@@ -93,28 +93,28 @@ def probes(item: str, options: SuiteOptions, wide: bool, ours: bool) -> Iterator
                 yield from _sequence(op, f"{dtype} {index}", arguments, options, (wide, ours))
 
 
-def _derived(op: OpOverload, plan: Plan, given: Arguments) -> Arguments | None:
+def _derived(op: OpOverload, plan: Plan, base_arguments: Arguments) -> Arguments | None:
     """Convert the functional form's arguments to those of an in-place, `out=` or `_foreach_` overload.
 
     Return None if the functional form fails on a sample for `out=`.
     """
     if plan.direct:
-        return given
+        return base_arguments
     base = resolve(plan.base)
     names = [a.name for a in base._schema.arguments]
     arguments: Arguments = {}
     for position, argument in enumerate(a for a in op._schema.arguments if a.name != "out"):
-        name = argument.name if argument.name in given else names[position] if position < len(names) else ""
-        if name not in given:
+        name = argument.name if argument.name in base_arguments else names[position] if position < len(names) else ""
+        if name not in base_arguments:
             continue
-        value, schema_type = given[name], str(argument.type)
+        value, schema_type = base_arguments[name], str(argument.type)
         if plan.foreach and schema_type.startswith("List") and not isinstance(value, list | tuple):
             value = [value, of.copied(value)]
         elif schema_type == "number" and isinstance(value, torch.Tensor):
             value = 2
         arguments[argument.name] = value
     if plan.written == "out":
-        args, kwargs = positional(base, bind(base, (), tree_map(of.copied, given)))
+        args, kwargs = positional(base, bind(base, (), tree_map(of.copied, base_arguments)))
         try:
             result = base(*args, **kwargs)
         except Exception:  # noqa: BLE001 - a sample for another device
@@ -164,12 +164,12 @@ def _neighbours(op: OpOverload, arguments: Arguments, device: str) -> Iterator[N
     for position in positions:
         yield from _of_tensor(position, _at(arguments, position), position[0] in targets)
         if device != "cpu":
-            yield Neighbour("device", f"{position[0]} 0-dim on the CPU", partial(_on_host, place=position))
+            yield Neighbour("device", f"{position[0]} 0-dim on the CPU", partial(_on_host, position=position))
     yield from _aliases(arguments, positions, targets)
     for name, value in arguments.items():
         kind = next((str(a.type) for a in op._schema.arguments if a.name == name), "")
         for other in _other_numbers(kind, value):
-            yield Neighbour("number", f"{name}={other!r}", partial(_put, place=(name, None), value=other))
+            yield Neighbour("number", f"{name}={other!r}", partial(_put, position=(name, None), value=other))
 
 
 def _places(arguments: Arguments, most: int | None = 1) -> Iterator[Place]:
@@ -181,16 +181,16 @@ def _places(arguments: Arguments, most: int | None = 1) -> Iterator[Place]:
             yield from ((name, i) for i, v in enumerate(value[:most]) if of.plain(v))
 
 
-def _at(arguments: Arguments, place: Place) -> torch.Tensor:
+def _at(arguments: Arguments, position: Place) -> torch.Tensor:
     """Return the tensor at a position."""
-    name, index = place
+    name, index = position
     tensor: torch.Tensor = arguments[name] if index is None else arguments[name][index]
     return tensor
 
 
-def _put(arguments: Arguments, place: Place, value: Any) -> Arguments:
+def _put(arguments: Arguments, position: Place, value: Any) -> Arguments:
     """Return the arguments with the value at a position replaced."""
-    name, index = place
+    name, index = position
     if index is None:
         return {**arguments, name: value}
     items = list(arguments[name])
@@ -198,12 +198,14 @@ def _put(arguments: Arguments, place: Place, value: Any) -> Arguments:
     return {**arguments, name: items}
 
 
-def _of_tensor(place: Place, tensor: torch.Tensor, is_written: bool) -> Iterator[Neighbour]:
+def _of_tensor(position: Place, tensor: torch.Tensor, is_written: bool) -> Iterator[Neighbour]:
     """Yield neighbours in which one tensor differs."""
-    name = place[0] if place[1] is None else f"{place[0]}[{place[1]}]"
+    name = position[0] if position[1] is None else f"{position[0]}[{position[1]}]"
 
     def neighbour(check: str, how: str, change: Callable[[torch.Tensor], torch.Tensor]) -> Neighbour:
-        return Neighbour(check, f"{name} {how}", lambda own: _put(own, place, change(_at(own, place))))
+        return Neighbour(
+            check, f"{name} {how}", lambda arguments: _put(arguments, position, change(_at(arguments, position)))
+        )
 
     inexact = tensor.is_floating_point() or tensor.is_complex()
     if tensor.is_complex():
@@ -222,9 +224,9 @@ def _of_tensor(place: Place, tensor: torch.Tensor, is_written: bool) -> Iterator
         yield neighbour("dtype", f"as {str(dtype).removeprefix('torch.')}", partial(of.as_dtype, dtype=dtype))
 
 
-def _on_host(own: Arguments, place: Place) -> Arguments:
+def _on_host(arguments: Arguments, position: Place) -> Arguments:
     """Replace a tensor by a 0-dim CPU tensor."""
-    return _put(own, place, torch.ones((), dtype=_at(own, place).dtype))
+    return _put(arguments, position, torch.ones((), dtype=_at(arguments, position).dtype))
 
 
 def _aliases(arguments: Arguments, places: list[Place], targets: frozenset[str]) -> Iterator[Neighbour]:
@@ -240,18 +242,18 @@ def _aliases(arguments: Arguments, places: list[Place], targets: frozenset[str])
                 yield Neighbour("alias", f"{b[0]} overlaps {a[0]}", partial(_overlapping, a=a, b=b))
 
 
-def _same(own: Arguments, a: Place, b: Place, view: bool = False) -> Arguments:
+def _same(arguments: Arguments, a: Place, b: Place, view: bool = False) -> Arguments:
     """Replace tensor b by tensor a or by a view of it."""
-    first = _at(own, a)
-    return _put(own, b, first.view_as(first) if view else first)
+    first = _at(arguments, a)
+    return _put(arguments, b, first.view_as(first) if view else first)
 
 
-def _overlapping(own: Arguments, a: Place, b: Place) -> Arguments:
+def _overlapping(arguments: Arguments, a: Place, b: Place) -> Arguments:
     """Replace both tensors by views that overlap with an offset of one element."""
-    first = _at(own, a)
+    first = _at(arguments, a)
     memory = torch.cat([first.reshape(-1), first.reshape(-1)[:1]])
-    own = _put(own, a, memory[:-1].view(first.shape))
-    return _put(own, b, memory[1:].view(first.shape))
+    arguments = _put(arguments, a, memory[:-1].view(first.shape))
+    return _put(arguments, b, memory[1:].view(first.shape))
 
 
 def _other_numbers(kind: str, value: Any) -> Iterator[Any]:
@@ -282,8 +284,8 @@ def _graph(op: OpOverload, prefix: str, arguments: Arguments, options: SuiteOpti
 
     def function(*values: torch.Tensor) -> Any:
         whole = inputs
-        for place, value in zip(positions, values, strict=True):
-            whole = _put(whole, place, value)
+        for position, value in zip(positions, values, strict=True):
+            whole = _put(whole, position, value)
         args, kwargs = positional(op, bind(op, (), whole))
         return op(*args, **kwargs)
 
@@ -295,7 +297,7 @@ def _graph(op: OpOverload, prefix: str, arguments: Arguments, options: SuiteOpti
             torch._dynamo.reset()
             chosen = {"unverified": True, "workspace": options.workspace}
             run = torch.compile(function, backend=partial(enablekit, options=chosen), dynamic=False)
-        values = [_at(inputs, place) for place in positions]
+        values = [_at(inputs, position) for position in positions]
         return run(*values), run(*values)
 
     yield Probe("graph", f"{prefix} as a graph", call, inputs)

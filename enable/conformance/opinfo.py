@@ -175,20 +175,23 @@ def _forward_ad(source: Source) -> Iterator[Probe]:
     if not (source.info.supports_forward_ad and _differentiates(source)):
         return
     for label, sample in source.samples(requires_grad=True):
-        own = sample.transform(of.copied)
-        inputs_of_sample = tensors((own.input, own.args, own.kwargs))
+        sample_copy = sample.transform(of.copied)
+        inputs_of_sample = tensors((sample_copy.input, sample_copy.args, sample_copy.kwargs))
         tangents = {id(t): of.copied(t.detach()) for t in inputs_of_sample if t.requires_grad}
 
-        def call(own: Any = own, tangents: dict[int, torch.Tensor] = tangents) -> Any:
+        def call(sample_copy: Any = sample_copy, tangents: dict[int, torch.Tensor] = tangents) -> Any:
             def dual(t: Any) -> Any:
                 return dual_of(t.detach(), tangents[id(t)]) if id(t) in tangents else t
 
             with forward_ad.dual_level():
-                args, kwargs = tree_map(dual, (own.input, *own.args)), tree_map(dual, own.kwargs)
+                args, kwargs = (
+                    tree_map(dual, (sample_copy.input, *sample_copy.args)),
+                    tree_map(dual, sample_copy.kwargs),
+                )
                 result = source.info.op(*args, **kwargs)
-                return [tuple(parts_of(t)) for t in tensors(own.output_process_fn_grad(result))]
+                return [tuple(parts_of(t)) for t in tensors(sample_copy.output_process_fn_grad(result))]
 
-        inputs = (own.input, own.args, own.kwargs)
+        inputs = (sample_copy.input, sample_copy.args, sample_copy.kwargs)
         yield Probe(source.check, label, call, inputs, source.undefined, elementwise=source.elementwise)
 
 

@@ -51,7 +51,7 @@ class Desk:
         """Return the items to run, in an order in which every prefix is an even sample."""
         index, count = self.options.shard
         ordered = sorted(items, key=lambda item: hashlib.sha256(item.encode()).digest())
-        selected = [item for place, item in enumerate(ordered) if place % count == index and self.options.wants(item)]
+        selected = [item for number, item in enumerate(ordered) if number % count == index and self.options.wants(item)]
         remaining = [item for item in selected if item not in self.done]
         (self.directory / "total").write_text(f"{len(remaining)} {len(selected)}")
         return remaining
