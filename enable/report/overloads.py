@@ -85,22 +85,22 @@ def of_platform(session: Session, traces: Sequence[str]) -> OfPlatform:
     return result
 
 
-def _covered(session: Session, name: str, found: OfPlatform) -> Coverage:
-    """Return the coverage of a trace with suggested commands; add its OpInfo results to `found`."""
+def _covered(session: Session, name: str, results: OfPlatform) -> Coverage:
+    """Return the coverage of a trace with suggested commands; add its OpInfo results to `results`."""
     operators = session.opinfo_coverage(name, exhaustive=False)
     if operators is None:
         return session.coverage(name)
-    found.not_run |= {(name, overload) for overload in operators.not_run}
+    results.not_run |= {(name, overload) for overload in operators.not_run}
     summary = operators.as_json()
     categories = [
         {"category": category, **counts, "published": CATEGORIES.get(category)}
         for category, counts in summary["categories"].items()
     ]
     failing = [row for row in summary["operator_rows"] if row["outcome"] != Outcome.PASS]
-    found.opinfo.append(
+    results.opinfo.append(
         {
             "trace": name,
-            "platform": found.name,
+            "platform": results.name,
             **{key: summary[key] for key in ("operators", "random")},
             "categories": categories,
             "rows": failing,
@@ -110,15 +110,15 @@ def _covered(session: Session, name: str, found: OfPlatform) -> Coverage:
 
 
 def _overload(
-    overload: str, rows: Mapping[str, Row], found: OfPlatform, standing: Standing, accuracy: float | None
+    overload: str, rows: Mapping[str, Row], results: OfPlatform, standing: Standing, accuracy: float | None
 ) -> dict[str, Any]:
     """Return an overload's table row: the worst state over all traces, and the kernel's verdicts."""
-    judged_rows = {name: row for name, row in rows.items() if (name, overload) not in found.not_run}
+    judged_rows = {name: row for name, row in rows.items() if (name, overload) not in results.not_run}
     worst = min((judged_rows or rows).values(), key=lambda row: row.covered)
     failed = standing.failed.get(worst.failing) if worst.failing else None
     return {
         "overload": overload,
-        "platform": found.name,
+        "platform": results.name,
         "state": worst.state if judged_rows else _NOT_RUN,
         "verdict": worst.verdict,
         "layer": failed.layer if failed else "",
@@ -130,7 +130,7 @@ def _overload(
         "variants": len(standing.variants),
         "accuracy": accuracy,
         "calls": sum(row.calls for row in rows.values()),
-        "seconds": sum(use.cost.seconds for use in found.uses[overload].values()),
+        "seconds": sum(use.cost.seconds for use in results.uses[overload].values()),
         "dtypes": dtypes_of(standing),
         "models": {name: row.state if name in judged_rows else _NOT_RUN for name, row in rows.items()},
     }
@@ -143,12 +143,12 @@ def dtypes_of(standing: Standing) -> dict[str, str]:
     return {**dict.fromkeys(sorted(passed), str(Outcome.PASS)), **failed}
 
 
-def _missing(session: Session, found: OfPlatform) -> list[dict[str, Any]]:
+def _missing(session: Session, results: OfPlatform) -> list[dict[str, Any]]:
     """Return the overloads that some trace lacks; those missing in most traces first, then by estimated time."""
     needs = []
-    for overload, of_traces in found.rows.items():
-        judged_rows = {name: row for name, row in of_traces.items() if (name, overload) not in found.not_run}
-        needs.append(Need(overload, judged_rows, {name: found.uses[overload][name] for name in judged_rows}))
+    for overload, of_traces in results.rows.items():
+        judged_rows = {name: row for name, row in of_traces.items() if (name, overload) not in results.not_run}
+        needs.append(Need(overload, judged_rows, {name: results.uses[overload][name] for name in judged_rows}))
     total_seconds = sum(need.cost.seconds for need in needs)
     rows = []
     for need in sorted(needs, key=lambda need: need.worth("models"), reverse=True):
@@ -158,7 +158,7 @@ def _missing(session: Session, found: OfPlatform) -> list[dict[str, Any]]:
             rows.append(
                 {
                     "overload": need.overload,
-                    "platform": found.name,
+                    "platform": results.name,
                     "lacking": need.lacking,
                     "calls": need.calls,
                     "seconds": need.cost.seconds,

@@ -23,7 +23,7 @@ def trace_view(name: str, trace: Trace) -> dict[str, Any]:
     memory = frame.groupby(["module", "phase"]).bytes.sum().unstack(fill_value=0)
     largest = memory.sum(axis=1).sort_values(ascending=False).head(MODULES).index
     numbers = Counter(n for record in records for n in map(_exponent, record.header["tensors"]))
-    dtypes = Counter(d for told in frame.tensor_dtypes for d in told.split())
+    dtypes = Counter(d for words in frame.tensor_dtypes for d in words.split())
     return {
         "name": name,
         "model": model_of(trace),
