@@ -20,6 +20,7 @@ from typing import Annotated
 import typer
 
 from enable import commands, progress
+from enable.help import Command, CommandGroup, TopLevelGroup
 from enable.options import WORKSPACE, WORKSPACE_VARIABLE
 from traces import UserError
 
@@ -30,13 +31,16 @@ _DISTRIBUTION, _WORKSPACE = "enablekit", "--workspace"
 
 app = typer.Typer(
     name="enable",
-    help="Bring a PyTorch model up on a new accelerator: capture its operators, match kernels, refine what fails.",
+    cls=TopLevelGroup,
+    help="Bring a PyTorch model up on a new accelerator: record its operators, match each to a Triton kernel, and "
+    "write or repair the kernels that are missing or fail.",
     no_args_is_help=True,
     rich_markup_mode=None,
     add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog='In bash and zsh `enable` is a builtin: run `enablekit`, or type once: eval "$(enablekit shell)"',
+    epilog="For the options and examples of a command: enable COMMAND --help\n"
+    'bash and zsh have a builtin called `enable`: run `enablekit`, or type once:\n  eval "$(enablekit shell)"',
 )
 
 
@@ -63,11 +67,11 @@ def _global(
         Path,
         typer.Option(
             envvar=WORKSPACE_VARIABLE,
-            help="Where traces, verdicts, dialogs and kernels are kept; may also follow the command.",
+            help="Directory for traces, verdicts, dialogs and kernels; the option may also follow the command.",
         ),
     ] = WORKSPACE,
     version: Annotated[
-        bool, typer.Option("--version", is_eager=True, callback=_versions, help="Print versions and exit.")
+        bool, typer.Option("--version", is_eager=True, callback=_versions, help="Print the versions and exit.")
     ] = False,
 ) -> None:
     context.obj = workspace
@@ -77,9 +81,9 @@ _NAMES = sorted(m.name for m in pkgutil.iter_modules(commands.__path__))
 for _module in _NAMES:
     _command = importlib.import_module(f"{commands.__name__}.{_module}")
     if hasattr(_command, "app"):
-        app.add_typer(_command.app, name=_module)
+        app.add_typer(_command.app, name=_module, cls=CommandGroup)
     else:
-        app.command(name=_module)(_command.command)
+        app.command(name=_module, cls=Command, epilog=_command.EPILOG)(_command.command)
 
 
 def main(arguments: list[str] | None = None) -> None:

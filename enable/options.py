@@ -15,16 +15,37 @@ CACHE_VARIABLE = "ENABLE_CACHE"  # a directory for removable files, in place of 
 LIBRARY_VARIABLE = "ENABLE_LIBRARY"
 PLATFORM = "sim"
 
-Platform = Annotated[str, typer.Option("--platform", help="Where kernels run: a name, or ./FILE.yaml.")]
+Platform = Annotated[
+    str,
+    typer.Option(
+        "--platform", help="Platform that runs the kernels: a name from `enable platform list`, or ./FILE.yaml."
+    ),
+]
 Library = Annotated[
     Path | None,
-    typer.Option("--library", envvar=LIBRARY_VARIABLE, help="Base kernel library instead of the packaged one."),
+    typer.Option(
+        "--library",
+        envvar=LIBRARY_VARIABLE,
+        help="Directory with a base kernel library to use in place of the packaged one.",
+    ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")]
 FewCases = Annotated[
-    bool, typer.Option("--few-cases", help="Accept kernels that fewer than 5 independent cases speak for.")
+    bool, typer.Option("--few-cases", help="Accept kernels that passed fewer than 5 independent cases.")
 ]
 Markdown = Annotated[bool, typer.Option("--markdown", help="Print the table as Markdown.")]
+
+# Help texts of options that have different types in different commands. A test compares the names of the providers with
+# `generate.llm.provider_names()`, which cannot be imported here: user code may have its own module `generate`.
+LLM_HELP = (
+    "Language model provider: manual (you write the answers), openai (an OpenAI-compatible endpoint), "
+    "replay (recorded dialogs) or turns (recorded answers, in order)."
+)
+LLM_MODEL_HELP = "Name of the provider's model."
+BASE_URL_HELP = "Endpoint of the openai provider."
+TEMPERATURE_HELP = "Sampling temperature of the model."
+DIALOGS_HELP = "Maximum number of dialogs for an operator."
+DIALOG_CALLS_HELP = "Maximum number of LLM calls in a dialog."
 
 
 def library_words(base: Path | None) -> list[str]:

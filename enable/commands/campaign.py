@@ -8,14 +8,15 @@ from typing import Annotated
 
 import typer
 
+from enable.help import Command, examples
 from enable.options import AsJson
 
-app = typer.Typer(help="Look at campaigns of generation.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(help="List and compare campaigns of `enable generate`.", no_args_is_help=True, rich_markup_mode=None)
 
 
-@app.command(name="list")
+@app.command("list", cls=Command, epilog=examples({"List all campaigns": "enable campaign list"}))
 def list_(context: typer.Context, as_json: AsJson = False) -> None:
-    """Every campaign of the workspace, with how many of its operators passed."""
+    """List campaigns, with the number of operators that passed."""
     from enable.campaigns.tables import list_lines, listed
     from enable.workspace import Workspace
 
@@ -23,17 +24,33 @@ def list_(context: typer.Context, as_json: AsJson = False) -> None:
     typer.echo(json.dumps({"campaigns": campaigns}) if as_json else list_lines(campaigns))
 
 
-@app.command()
+@app.command(
+    cls=Command,
+    epilog=examples(
+        {
+            "Compare all campaigns in the workspace": "enable campaign report",
+            "Compare two campaigns, and draw their coverage against LLM calls": (
+                "enable campaign report first second --plot calls.svg"
+            ),
+        }
+    ),
+)
 def report(
     context: typer.Context,
-    names: Annotated[list[str] | None, typer.Argument(help="Campaigns; all of the workspace if none is given.")] = None,
-    plot: Annotated[Path | None, typer.Option(help="Draw coverage against LLM calls to this .svg or .png.")] = None,
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="CAMPAIGN", help="Names of campaigns.", show_default="all in the workspace"),
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Draw coverage against LLM calls into this .svg or .png file.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Compare the results of campaigns, side by side and together.
+    """Compare the results of campaigns.
 
-    Coverage by category and model, operators passed within so many LLM calls, what each kind of feedback led to, tokens
-    and time, settings that differ, the union over campaigns, and the causes of failure across operators.
+    The report shows coverage by category and model, the operators that passed within a number of LLM calls, the effect
+    of each kind of feedback, tokens and time, settings that differ, the union over all campaigns, and the causes of
+    failure.
     """
     from enable.campaigns.report import draw, read
     from enable.campaigns.report import report as made

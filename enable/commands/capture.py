@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from capture.limits import VALUES, Limits, parse_size
+from enable.help import examples
 from enable.naming import TRACE_NAME, full
 from enable.options import AsJson
 from enable.workspace import Workspace
@@ -19,46 +20,78 @@ from traces import UserError
 
 _MAX_BYTES, _MAX_BLOB = f"{Limits.max_bytes >> 30}GiB", f"{Limits.max_blob >> 20}MiB"
 
+EPILOG = examples(
+    {
+        "Record one training step of nanoGPT": "enable capture nanogpt",
+        "Record a model of transformers, as a new accelerator would run it": (
+            "enable capture transformers:GPT2LMHeadModel --device sim --set n_layer=2"
+        ),
+        "Record your own training step, built by make() in train.py": "enable capture train:make --steps 2",
+    }
+)
+
 Target = Annotated[
     str,
-    typer.Argument(help="A model (see: enable models), transformers:CLASS, timm:MODEL, or your own MODULE:FACTORY."),
+    typer.Argument(
+        metavar="TARGET",
+        help="A model (see: enable models), transformers:CLASS, timm:MODEL, opinfo, or your own MODULE:FACTORY.",
+    ),
 ]
-Batch = Annotated[int | None, typer.Option(help="Batch size; the target's own default if not given.")]
-Steps = Annotated[int, typer.Option(help="Training steps to record.")]
-SkipSteps = Annotated[int, typer.Option(help="Training steps to run first, unrecorded.")]
-Optimizer = Annotated[str | None, typer.Option(help="Optimizer, e.g. adamw, adamw-fused, sgd.")]
+Batch = Annotated[int | None, typer.Option(help="Batch size.", show_default="set by the target")]
+Steps = Annotated[int, typer.Option(help="Number of training steps to record.")]
+SkipSteps = Annotated[int, typer.Option(help="Number of training steps to run before the recording.")]
+Optimizer = Annotated[
+    str | None, typer.Option(help="Optimizer, for example adamw, adamw-fused or sgd.", show_default="set by the target")
+]
 Settings = Annotated[
-    list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A setting of the target; may be repeated.")
+    list[str] | None,
+    typer.Option("--set", metavar="NAME=VALUE", help="Change a setting of the target; may be repeated."),
 ]
-Device = Annotated[str | None, typer.Option(help="Where the model runs while it is recorded: cpu, cuda, xpu or sim.")]
-Data = Annotated[Path | None, typer.Option(help="Data file of the model, e.g. Criteo Kaggle TSV for dlrm.")]
-MaxBytes = Annotated[str, typer.Option(metavar="SIZE", help="Of all tensor contents together.")]
-MaxBlob = Annotated[str, typer.Option(metavar="SIZE", help="Of one tensor's contents.")]
-PerSignature = Annotated[int, typer.Option(metavar="N", help="Calls of each signature to store.")]
-PerOpMax = Annotated[int | None, typer.Option(metavar="N", help="Calls of each operator to store at most.")]
+Device = Annotated[
+    str | None,
+    typer.Option(help="Device that runs the model: cpu, cuda, xpu or sim.", show_default="cpu, or set by FACTORY"),
+]
+Data = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Data file for the model, for example a Criteo Kaggle TSV file for dlrm."),
+]
+MaxBytes = Annotated[str, typer.Option(metavar="SIZE", help="Maximum size of all stored tensor contents.")]
+MaxBlob = Annotated[str, typer.Option(metavar="SIZE", help="Maximum size of the stored contents of one tensor.")]
+PerSignature = Annotated[int, typer.Option(metavar="N", help="Number of calls to store for each signature.")]
+PerOpMax = Annotated[
+    int | None,
+    typer.Option(metavar="N", help="Maximum number of calls to store for each operator.", show_default="unlimited"),
+]
 Phases = Annotated[
     list[str] | None,
-    typer.Option("--phase", metavar="NAME", help="Record only this phase, e.g. backward; may be repeated."),
+    typer.Option("--phase", metavar="NAME", help="Record only this phase, for example backward; may be repeated."),
 ]
 Ops = Annotated[
     list[str] | None,
-    typer.Option("--ops", metavar="PATTERN", help="Record only these, e.g. 'aten::*backward*'; may be repeated."),
+    typer.Option(
+        "--ops", metavar="PATTERN", help="Record only these operators, for example 'aten::*backward*'; may be repeated."
+    ),
 ]
-Kept = Annotated[str, typer.Option(help=f"What to keep of tensor contents: {', '.join(VALUES)}.")]
+Kept = Annotated[str, typer.Option(help=f"Level of detail of the stored tensor contents: {', '.join(VALUES)}.")]
 SampledOps = Annotated[
-    list[str] | None, typer.Option("--op", metavar="NAME", help="Of opinfo, only this operator; may be repeated.")
+    list[str] | None,
+    typer.Option("--op", metavar="NAME", help="For opinfo: record only this operator; may be repeated."),
 ]
 SampledDtypes = Annotated[
-    list[str] | None, typer.Option("--dtype", metavar="DTYPE", help="Of opinfo, only this dtype; may be repeated.")
+    list[str] | None,
+    typer.Option("--dtype", metavar="DTYPE", help="For opinfo: record only this dtype; may be repeated."),
 ]
-Everything = Annotated[bool, typer.Option("--all", help="Of opinfo, also operators of 900 samples or more.")]
+Everything = Annotated[bool, typer.Option("--all", help="For opinfo: also record operators with 900 samples or more.")]
 Dataflow = Annotated[
     bool,
-    typer.Option("--dataflow", help="Of the first step, store every call and what it depends on; for enable fuse."),
+    typer.Option("--dataflow", help="Store every call of the first step and its data dependencies, for `enable fuse`."),
 ]
-Name = Annotated[str | None, typer.Option(help="Name of the trace; made from the target if not given.")]
+Name = Annotated[str | None, typer.Option(help="Name of the trace.", show_default="derived from the target")]
 Out = Annotated[
-    Path | None, typer.Option(help="Directory of the trace; traces/NAME.trace of the workspace if not given.")
+    Path | None,
+    typer.Option(
+        metavar="DIRECTORY", help="Directory to write the trace to.", show_default="traces/NAME.trace in the workspace"
+    ),
 ]
 Force = Annotated[bool, typer.Option("--force", help="Replace an existing trace.")]
 
@@ -91,15 +124,19 @@ def command(  # noqa: PLR0913 - one parameter an option
 ) -> None:
     """Record a model's training steps as a trace.
 
-    Every ATen call of forward, loss, backward, clip and optimizer is counted; the first of each signature is stored
-    with the bytes of its inputs, as far as the limits allow.
+    Every ATen call in the forward pass, the loss, the backward pass, gradient clipping and the optimizer is counted.
+    The first call of each signature is stored with the bytes of its inputs, within the size limits.
 
     MODULE:FACTORY imports MODULE, which runs its code, with the working directory first on Python's path. FACTORY
-    takes the settings as keywords and returns a callable step(), or (model, batch, loss, optimizer), where
-    loss(model, batch) is a scalar. transformers: and timm: build a model with random weights and download nothing.
+    takes the settings as keyword arguments and returns a callable step(), or a tuple (model, batch, loss, optimizer) in
+    which loss(model, batch) is a scalar. transformers:CLASS and timm:MODEL build a model with random weights and
+    download nothing.
 
-    opinfo records every sample of PyTorch's OpInfo instead, forward and backward, on device sim with the CPU executing;
-    of the other options only --out, --name and --force apply. What was recorded with this torch is not recorded again.
+    opinfo records the samples of PyTorch's operator tests, forward and backward, on the device sim, while the CPU
+    computes the results. Only --op, --dtype, --all, --name, --out and --force apply to it. Samples that were recorded
+    with the installed version of PyTorch are skipped.
+
+    Exit status 1 if the recorder failed on an operator.
     """
     workspace = Workspace(context.obj)
     if target == "opinfo":

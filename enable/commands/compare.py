@@ -6,7 +6,15 @@ import json
 
 import typer
 
+from enable.help import examples
 from enable.options import PLATFORM, AsJson, Library, Markdown, Platform
+
+EPILOG = examples(
+    {
+        "Print the comparison": "enable compare",
+        "Print it as a Markdown table, for kernels judged on a GPU": "enable compare --platform cuda --markdown",
+    }
+)
 
 
 def command(
@@ -16,10 +24,10 @@ def command(
     platform: Platform = PLATFORM,
     library: Library = None,
 ) -> None:
-    """Print what the library covers beside published numbers of other systems.
+    """Compare the library's coverage with published numbers.
 
-    A row for each trace of the workspace that is of nanogpt, dlrm or opinfo. Verdicts are kept; what was not judged on
-    the platform yet is judged now.
+    Print a row for each trace of nanogpt, dlrm or opinfo in the workspace, with the numbers that other systems
+    published. Kernels without a verdict on the platform are judged first; existing verdicts are reused.
     """
     from enable.cover.published import rows
     from enable.cover.session import Session

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from enable.help import examples
 from enable.options import AsJson, Library, typed
 from traces import UserError, jsonable
 
@@ -19,39 +20,64 @@ if TYPE_CHECKING:
 SECONDS = 24 * 3600.0  # default time limit in seconds, long enough for a complete run
 WORKERS = {"cpu": 1, "cuda": 12}  # default number of processes by device
 
+EPILOG = examples(
+    {
+        "Run PyTorch's operator checks for all softmax operators": "enable conformance opinfo --ops '*softmax*'",
+        "Continue a run of every overload on a GPU": "enable conformance dispatch --device cuda --resume",
+        "Summarize all runs in the workspace": "enable conformance report",
+    }
+)
+
 
 def command(  # noqa: PLR0913 - one parameter an option
     context: typer.Context,
-    suite: Annotated[str, typer.Argument(metavar="SUITE", help="opinfo, dispatch or torchcts; or report.")],
-    device: Annotated[str, typer.Option(help="Where calls are made: cpu (interpreted, slow) or cuda.")] = "cpu",
+    suite: Annotated[
+        str, typer.Argument(metavar="SUITE", help="Test suite: opinfo, dispatch or torchcts; or report, for a summary.")
+    ],
+    device: Annotated[str, typer.Option(help="Device that runs the calls: cpu (interpreted, slow) or cuda.")] = "cpu",
     ops: Annotated[
-        str, typer.Option(help="Comma-separated patterns of operators, overloads or tests: 'nn.functional.*'.")
+        str,
+        typer.Option(help="Comma-separated patterns for operators, overloads or tests, for example 'nn.functional.*'."),
     ] = "*",
     dtypes: Annotated[
-        str, typer.Option(help="Comma-separated dtypes of samples.")
+        str, typer.Option(help="Comma-separated dtypes of the samples.")
     ] = "float32,complex64,bfloat16,int64,bool",
-    checks: Annotated[str, typer.Option(help="Comma-separated checks; all if none is named.")] = "",
-    samples: Annotated[int, typer.Option(min=1, help="Samples of an operator, dtype and check, at most.")] = 4,
-    seconds: Annotated[float | None, typer.Option(min=1, help="Stop after so long; --resume goes on.")] = None,
-    workers: Annotated[
-        int | None, typer.Option(min=1, show_default="1 on cpu, 12 on cuda", help="Processes, all on one GPU.")
+    checks: Annotated[str, typer.Option(help="Comma-separated names of checks.", show_default="all")] = "",
+    samples: Annotated[
+        int, typer.Option(min=1, help="Maximum number of samples for each operator, dtype and check.")
+    ] = 4,
+    seconds: Annotated[
+        float | None,
+        typer.Option(min=1, help="Stop after this many seconds; continue with --resume.", show_default="24 hours"),
     ] = None,
-    timeout: Annotated[float, typer.Option(min=1, help="Seconds that one call, or test, may take.")] = 120,
-    shard: Annotated[str, typer.Option(metavar="I/N", help="Run part I of N, from 0; `report` joins them.")] = "0/1",
-    resume: Annotated[bool, typer.Option("--resume", help="Keep what is complete, and run the rest.")] = False,
+    workers: Annotated[
+        int | None,
+        typer.Option(min=1, show_default="1 on cpu, 12 on cuda", help="Number of processes; all share one GPU."),
+    ] = None,
+    timeout: Annotated[float, typer.Option(min=1, help="Maximum number of seconds for one call or test.")] = 120,
+    shard: Annotated[
+        str,
+        typer.Option(
+            metavar="I/N", help="Run part I of N, counted from 0; `enable conformance report` merges the parts."
+        ),
+    ] = "0/1",
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Continue an earlier run, and skip completed items.")
+    ] = False,
     as_json: AsJson = False,
     library: Library = None,
 ) -> None:
-    """Run other projects' tests through the registration.
+    """Run other projects' tests on the registered kernels.
 
-    Every call is made natively first, then with the library's kernels registered under the dispatcher, and the answers
-    are compared: values, gradients, shape, dtype, strides, aliases, written arguments, exceptions. A call fails if the
-    registration changes it.
+    Each call runs twice: natively, and with the library's kernels registered with PyTorch's dispatcher. Values,
+    gradients, shapes, dtypes, strides, aliases, modified arguments and exceptions are compared. A call fails if the
+    registration changes its result.
 
-    opinfo: the checks that PyTorch makes of its operators. dispatch: every overload that the library serves, called
-    repeatedly between calls that differ in one thing. torchcts: the tests of TorchCTS (pip install psutil, and
-    pip install --no-deps torchcts==0.4.1).
-    report: what the runs of the workspace came to. Exit status 0 only if no failure is ours.
+    opinfo runs the checks that PyTorch has for its operators. dispatch calls every overload in the library repeatedly,
+    between calls that differ in one property. torchcts runs the tests of TorchCTS (pip install psutil, and pip install
+    --no-deps torchcts==0.4.1). report summarizes the runs in the workspace.
+
+    Exit status 1 if the registration caused a failure.
     """
     from enable.conformance.options import SUITES
 

@@ -7,61 +7,74 @@ from typing import Annotated
 
 import typer
 
+from enable.help import examples
 from enable.options import PLATFORM, AsJson, Library, Platform
 from traces import UserError
 
 RANKS = ("time", "calls", "bytes", "modules")  # values for --by with --missing
 MATRIX_RANKS = ("models", "time", "calls", "bytes")  # values for --by with several traces
 
+EPILOG = examples(
+    {
+        "Judge the kernels for all operators of nanoGPT": "enable coverage nanogpt",
+        "List missing operators, ranked by estimated time": "enable coverage nanogpt --missing",
+        "Compare two models": "enable coverage nanogpt dlrm",
+    }
+)
+
 
 def command(  # noqa: PLR0913 - one parameter an option
     context: typer.Context,
     models: Annotated[
         list[str],
-        typer.Argument(metavar="TRACE", help="Names of captured models, or paths of traces; several as a matrix."),
+        typer.Argument(
+            metavar="TRACE", help="Names of captured models or paths to traces; several traces give a matrix."
+        ),
     ],
     exhaustive: Annotated[
-        bool, typer.Option("--exhaustive", help="Of opinfo: judge all cases, also after one of an operator has failed.")
+        bool, typer.Option("--exhaustive", help="For opinfo: judge all cases of an operator, even if one has failed.")
     ] = False,
     of: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="TRACE", help="Look at the overloads alone that this trace needs kernels for; repeatable."
+            metavar="TRACE", help="Report only overloads for which this trace needs kernels; may be repeated."
         ),
     ] = None,
     missing: Annotated[
-        bool, typer.Option("--missing", help="Only what is missing, the most worth first: see --by.")
+        bool, typer.Option("--missing", help="List missing operators, ranked by estimated time or by --by.")
     ] = False,
     by: Annotated[
         str | None,
         typer.Option(
-            show_default="time, of several traces models",
-            help="Rank what is missing by time, calls, bytes or modules; several traces by models instead of modules.",
+            show_default="time; models for several traces",
+            help="Rank missing operators by time, calls, bytes, modules (one trace) or models (several traces).",
         ),
     ] = None,
     compile_only: Annotated[
-        bool, typer.Option("--compile-only", help="Compile every call for the platform's targets, and run none.")
+        bool, typer.Option("--compile-only", help="Compile every call for the platform's targets, without running it.")
     ] = False,
     engine: Annotated[
-        str, typer.Option(help="local, or ray: children on the Ray cluster of RAY_ADDRESS, or on one of this machine.")
+        str,
+        typer.Option(help="local, or ray: judge on the Ray cluster at RAY_ADDRESS, or on a new one on this machine."),
     ] = "local",
     as_json: AsJson = False,
     platform: Platform = PLATFORM,
     library: Library = None,
 ) -> None:
-    """Replay a trace on the kernels and print what is covered.
+    """Match a trace's operators to kernels, and judge the kernels.
 
-    Each recorded overload is matched to a kernel of the library; its recorded calls are compiled and run there and
-    compared with ATen. Verdicts are kept: what was judged before is not run again.
+    Each recorded overload is matched to a kernel of the library. The kernel is compiled, runs the recorded calls, and
+    is compared with ATen. Verdicts are kept, so a second run judges only new kernels and new calls.
 
-    A trace of opinfo is also told by its operators and their categories: one is covered if every call of every sample
-    of it passes. An operator is left at its first failing case. With --of nanogpt it is told by the overloads that
-    nanogpt calls, and all of their cases are judged.
+    For a trace of opinfo, coverage is counted by operator and category: an operator is covered if every call of every
+    sample passes. Judging stops at an operator's first failing case. --of nanogpt reports only the overloads that
+    nanogpt calls, and judges all their cases.
 
-    --missing lists what no kernel serves as it should, by an estimate of the time that it takes: of bytes and
-    operations on a nominal chip. --compile-only --platform hip says how much compiles for a chip that is not here.
+    --missing lists operators without a correct kernel. Their time is estimated from bytes and operations on a nominal
+    chip. --compile-only checks kernels for a chip that this machine lacks, for example with --platform hip.
 
-    Several traces give a matrix, an overload by trace, of what some lack first: what most of them lack leads.
+    Several traces give a matrix with a row for each overload and a column for each trace. Overloads that most traces
+    lack come first.
     """
     _check(len(models), missing, by, compile_only, exhaustive, of)
     model = models[0]

@@ -9,23 +9,31 @@ from typing import Annotated
 
 import typer
 
+from enable.help import Command, examples
 from enable.naming import full
 from enable.options import AsJson
 
-app = typer.Typer(help="Look after the dialogs of refinement.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(
+    help="List, show, answer and record dialogs with a language model.", no_args_is_help=True, rich_markup_mode=None
+)
 
-Overload = Annotated[str, typer.Argument(metavar="OP", parser=full, help="An operator, e.g. aten::gelu or gelu.")]
+Overload = Annotated[
+    str, typer.Argument(metavar="OP", parser=full, help="An operator, for example aten::gelu or gelu.")
+]
 Campaign = Annotated[
-    str | None, typer.Option(metavar="NAME", help="Of this campaign; '' is of none. By default wherever there is one.")
+    str | None,
+    typer.Option(
+        metavar="NAME", help="Consider only this campaign; '' stands for `enable refine`.", show_default="all"
+    ),
 ]
 
 
-@app.command("list")
+@app.command("list", cls=Command, epilog=examples({"List all runs": "enable dialog list"}))
 def list_(context: typer.Context, as_json: AsJson = False) -> None:
-    """List every run: operator, stage, calls, tokens, and whose turn it is.
+    """List runs, with operator, stage, calls, tokens and turn.
 
-    yours: it waits for an answer (see: enable dialog answer). stopped: the same command goes on with it. running: a
-    process works on it. -: it has ended.
+    The turn is `yours` if the run waits for an answer (see: enable dialog answer), `stopped` if the command that began
+    the run can continue it, `running` if a process works on it, and `-` if the run has ended.
     """
     from enable.refine.dialogs import list_lines, runs
     from enable.workspace import Workspace
@@ -34,16 +42,24 @@ def list_(context: typer.Context, as_json: AsJson = False) -> None:
     typer.echo(json.dumps({"runs": rows}) if as_json else list_lines(rows))
 
 
-@app.command()
+@app.command(
+    cls=Command,
+    epilog=examples(
+        {
+            "Show the latest dialog about gelu": "enable dialog show gelu",
+            "Show the complete prompt of its second call": "enable dialog show gelu --call 2",
+        }
+    ),
+)
 def show(
     context: typer.Context,
     overload: Overload,
-    call: Annotated[int | None, typer.Option(min=1, help="Only this call, with all that the model was asked.")] = None,
-    run: Annotated[int | None, typer.Option(min=1, help="Of an earlier run.", show_default="the latest")] = None,
+    call: Annotated[int | None, typer.Option(min=1, help="Show only this call, with the complete prompt.")] = None,
+    run: Annotated[int | None, typer.Option(min=1, help="Number of the run.", show_default="latest")] = None,
     campaign: Campaign = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show what was said about an operator, and what came of each answer."""
+    """Show the prompts and answers about an operator, with results."""
     from enable.refine.dialogs import one, shown_json, shown_text
     from enable.workspace import Workspace
 
@@ -51,14 +67,17 @@ def show(
     typer.echo(json.dumps(shown_json(dialog_run, call)) if as_json else shown_text(dialog_run, call))
 
 
-@app.command()
+@app.command(cls=Command, epilog=examples({"Answer with a kernel file": "enable dialog answer gelu gelu.py"}))
 def answer(
     context: typer.Context,
     overload: Overload,
-    file: Annotated[str, typer.Argument(help="A file with the answer; - is stdin.")],
+    file: Annotated[str, typer.Argument(metavar="FILE", help="A file with the answer; - reads standard input.")],
     campaign: Campaign = None,
 ) -> None:
-    """Answer a run of the manual provider that waits; then the same enable command goes on with it."""
+    """Answer a run of the manual provider.
+
+    Then repeat the command that began the run; it continues with the answer.
+    """
     from enable.refine.dialogs import answer as put
     from enable.workspace import Workspace
     from traces import UserError
@@ -73,14 +92,17 @@ def answer(
     typer.echo(f"{path} written\n  next  {again}")
 
 
-@app.command()
+@app.command(cls=Command, epilog=examples({"Save a dialog about gelu": "enable dialog record gelu --out gelu.jsonl"}))
 def record(
     context: typer.Context,
     overload: Overload,
-    out: Annotated[Path, typer.Option(help="File to write, e.g. gelu.jsonl.")],
+    out: Annotated[Path, typer.Option(metavar="FILE", help="File to write, for example gelu.jsonl.")],
     campaign: Campaign = None,
 ) -> None:
-    """Save the dialogs of an operator's newest answered run as a recording for the replay provider."""
+    """Save an operator's dialogs for the replay provider.
+
+    The newest run that has answers is saved.
+    """
     from enable.refine.dialogs import runs
     from enable.workspace import Workspace
     from generate.journal import NAME

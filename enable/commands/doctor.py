@@ -6,11 +6,17 @@ import json
 
 import typer
 
+from enable.help import examples
 from enable.options import AsJson
+
+EPILOG = examples({"Check this machine before the first capture": "enable doctor"})
 
 
 def command(context: typer.Context, as_json: AsJson = False) -> None:
-    """Check that this machine has what the toolkit needs."""
+    """Check that this machine meets the toolkit's requirements.
+
+    Exit status 1 if a check fails.
+    """
     from enable.doctor import examine
 
     checks = examine(context.obj)

@@ -8,31 +8,41 @@ from typing import Annotated
 
 import typer
 
+from enable.help import examples
 from enable.naming import counted, full
 from enable.options import PLATFORM, AsJson, Library, Platform
+
+EPILOG = examples(
+    {
+        "Write a package for pip, with all verified kernels": "enable export my_kernels",
+        "Write one kernel in BackendBench's layout": "enable export bench --format backendbench --op aten::gelu",
+    }
+)
 
 
 def command(  # noqa: PLR0913 - each is an option of the command
     context: typer.Context,
-    directory: Annotated[Path, typer.Argument(help="Where to write; a directory that holds nothing yet.")],
-    form: Annotated[str, typer.Option("--format", help="package or backendbench.")] = "package",
-    name: Annotated[str, typer.Option(help="Of the package, as it is imported.")] = "aten_kernels",
+    directory: Annotated[
+        Path, typer.Argument(metavar="DIRECTORY", help="Directory to write to; it must be new or empty.")
+    ],
+    form: Annotated[str, typer.Option("--format", help="Format: package or backendbench.")] = "package",
+    name: Annotated[str, typer.Option(help="Import name of the package.")] = "aten_kernels",
     op: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", parser=full, help="Only this overload; may be repeated.")
+        list[str] | None, typer.Option(metavar="NAME", parser=full, help="Export only this overload; may be repeated.")
     ] = None,
     unverified: Annotated[
-        bool, typer.Option("--unverified", help="With kernels that no verdict of the workspace speaks for.")
+        bool, typer.Option("--unverified", help="Also export kernels without a verdict in the workspace.")
     ] = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace the directory if it holds something.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace a directory that is not empty.")] = False,
     as_json: AsJson = False,
     platform: Platform = PLATFORM,
     library: Library = None,
 ) -> None:
-    """Write the kernels that are verified on a platform in another form.
+    """Export verified kernels as a package or for BackendBench.
 
-    package: a package for pip that puts the kernels under PyTorch's CUDA dispatch key when it is imported, needs torch
-    and triton alone, and can be undone. backendbench: BackendBench's directories, OP/OP_implementation_v1.py with a
-    function OP_kernel_impl.
+    A package can be installed with pip and needs only torch and triton. On import it registers the kernels for
+    PyTorch's CUDA dispatch key; the registration can be undone. The format backendbench has a directory for each
+    operator, with a file OP/OP_implementation_v1.py that defines OP_kernel_impl.
     """
     from enable.library import basis, select
     from enable.serve.export import Label, export

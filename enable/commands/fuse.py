@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from enable.help import examples
 from enable.options import PLATFORM, AsJson, Library, Platform, library_words, typed
+
+EPILOG = examples(
+    {
+        "Record nanoGPT with its data flow": "enable capture nanogpt --skip-steps 1 --dataflow",
+        "Find subgraphs, compose a kernel for each, and judge the kernels": "enable fuse nanogpt --compose --verify",
+        "Rewrite a KernelBench problem with fused kernels": "enable fuse problem.py --out problem_new.py",
+    }
+)
 
 if TYPE_CHECKING:
     from enable.subgraphs import Fusion
@@ -20,21 +29,29 @@ if TYPE_CHECKING:
 def command(  # noqa: PLR0913 - one parameter an option
     context: typer.Context,
     model: Annotated[
-        str | None, typer.Argument(help="A model captured with --dataflow, the path of a trace, or FILE.py.")
+        str | None,
+        typer.Argument(
+            metavar="MODEL",
+            help="A model captured with --dataflow, the path to a trace, or FILE.py in KernelBench's format.",
+        ),
     ] = None,
     op: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Only subgraphs with this operator among their steps.")
+        str | None, typer.Option(metavar="NAME", help="Find only subgraphs that contain this operator.")
     ] = None,
-    listed: Annotated[bool, typer.Option("--list", help="List what was found before, and its kernels.")] = False,
+    listed: Annotated[
+        bool, typer.Option("--list", help="List the subgraphs that were found earlier, and their kernels.")
+    ] = False,
     why: Annotated[
-        bool, typer.Option("--why", help="Say which operators can be part of no subgraph, and why.")
+        bool, typer.Option("--why", help="List the operators that cannot be part of a subgraph, with the reason.")
     ] = False,
     compose: Annotated[
-        bool, typer.Option("--compose", help="Make kernels of the library's own functions, without a language model.")
+        bool, typer.Option("--compose", help="Compose kernels from the library's functions, without a language model.")
     ] = False,
-    verify: Annotated[bool, typer.Option("--verify", help="Judge their kernels, as enable verify does.")] = False,
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Judge the subgraphs' kernels, as `enable verify` does.")
+    ] = False,
     out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Of FILE.py: where to write it; FILE_new.py if not given.")
+        Path | None, typer.Option(metavar="FILE", help="For FILE.py: the file to write.", show_default="FILE_new.py")
     ] = None,
     as_json: AsJson = False,
     platform: Platform = PLATFORM,
@@ -42,14 +59,15 @@ def command(  # noqa: PLR0913 - one parameter an option
 ) -> None:
     """Find subgraphs of a trace that are worth fusing.
 
-    Chains element by element, reductions and products with what stands around them, and attention: each becomes an
-    operator of its own, fused::NAME, with a small file under fusions/ of the workspace. What one kernel for it would
-    save is told in bytes and launches. Kernels for them: --compose, or enable refine --op fused::NAME; judge them:
-    --verify, or one alone: enable verify fused::NAME. Exit status 1 if --verify finds one that is not right.
+    Subgraphs are pointwise chains, reductions and matrix products with the pointwise operators around them, and
+    attention. Each becomes an operator fused::NAME, with a file in fusions/ in the workspace. The table shows the bytes
+    and launches that one kernel would save. Write the kernels with --compose, or with a language model: enable refine
+    --op fused::NAME. Judge them with --verify, or a single one: enable verify fused::NAME. Exit status 1 if --verify
+    rejects a kernel.
 
-    FILE.py is a problem in KernelBench's format, with Model, get_inputs and get_init_inputs. It is run, in a process of
-    its own, and written anew with ModelNew, on kernels of the library and fused ones; the new file needs torch and
-    Triton alone, and compares the two when it is run.
+    FILE.py is a problem in KernelBench's format, with Model, get_inputs and get_init_inputs. It runs in a separate
+    process, and is rewritten with a class ModelNew that uses the library's kernels and fused kernels. The new file
+    needs only torch and Triton; if it is run, it compares ModelNew with Model.
     """
     if model is not None and model.endswith(".py"):
         _problem(Path(model), out, as_json)

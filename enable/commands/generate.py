@@ -8,47 +8,93 @@ from typing import Annotated
 
 import typer
 
-from enable.options import AsJson, FewCases, Library, typed
+from enable.help import examples
+from enable.options import (
+    DIALOG_CALLS_HELP,
+    DIALOGS_HELP,
+    LLM_HELP,
+    LLM_MODEL_HELP,
+    TEMPERATURE_HELP,
+    AsJson,
+    FewCases,
+    Library,
+    typed,
+)
+
+EPILOG = examples(
+    {
+        "Show the operators that a campaign would work on": 'enable generate --query "lacking in opinfo" --dry-run',
+        "Write two kernels with an OpenAI-compatible model": (
+            "enable generate --op gelu --op aten::exp --llm openai --model gpt-5"
+        ),
+        "Run the campaign that a file describes, or continue it": "enable generate --config campaign.toml",
+    }
+)
 
 
 def command(  # noqa: PLR0913 - one parameter an option
     context: typer.Context,
     op: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="An overload or an operator of OpInfo; may be repeated.")
+        list[str] | None, typer.Option(metavar="NAME", help="An overload, or an operator of OpInfo; may be repeated.")
     ] = None,
     query: Annotated[
         str | None,
-        typer.Option(help="Operators of a trace: 'lacking in opinfo', 'failing in nanogpt', 'every in ...'."),
+        typer.Option(help="Select a trace's operators: 'lacking in TRACE', 'failing in TRACE' or 'every in TRACE'."),
     ] = None,
-    config: Annotated[Path | None, typer.Option(help="The campaign as a TOML file; options go before it.")] = None,
-    name: Annotated[str | None, typer.Option(help="Of the campaign; by default made of what it does.")] = None,
-    trace: Annotated[str | None, typer.Option(show_default="opinfo", help="Whose cases --op is tested on.")] = None,
-    category: Annotated[list[str] | None, typer.Option(help="Only operators of it; may be repeated.")] = None,
-    most: Annotated[int | None, typer.Option(min=1, help="At most so many operators.")] = None,
-    dtype: Annotated[list[str] | None, typer.Option(help="Only cases of it; may be repeated.")] = None,
-    llm: Annotated[str | None, typer.Option(show_default="replay", help="Provider: replay, openai or manual.")] = None,
-    llm_model: Annotated[str | None, typer.Option("--model", help="Model of the provider.")] = None,
-    dialogs: Annotated[int | None, typer.Option(min=1, show_default="3", help="Dialogs for an operator.")] = None,
-    calls: Annotated[int | None, typer.Option(min=1, show_default="15", help="LLM calls in a dialog.")] = None,
-    temperature: Annotated[float | None, typer.Option(min=0.0, show_default="1.0", help="Of the model.")] = None,
-    platform: Annotated[str | None, typer.Option(show_default="sim", help="Where candidates run.")] = None,
+    config: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="TOML file with the campaign's settings; options take precedence over it."),
+    ] = None,
+    name: Annotated[
+        str | None, typer.Option(help="Name of the campaign.", show_default="derived from its settings")
+    ] = None,
+    trace: Annotated[
+        str | None, typer.Option(show_default="opinfo", help="Trace with the test cases for --op.")
+    ] = None,
+    category: Annotated[
+        list[str] | None, typer.Option(help="Select only operators of this category; may be repeated.")
+    ] = None,
+    most: Annotated[
+        int | None, typer.Option(min=1, help="Maximum number of operators.", show_default="unlimited")
+    ] = None,
+    dtype: Annotated[
+        list[str] | None,
+        typer.Option(help="Test only cases of this dtype; may be repeated.", show_default="all that were recorded"),
+    ] = None,
+    llm: Annotated[str | None, typer.Option(show_default="replay", help=LLM_HELP)] = None,
+    llm_model: Annotated[str | None, typer.Option("--model", help=LLM_MODEL_HELP)] = None,
+    dialogs: Annotated[int | None, typer.Option(min=1, show_default="3", help=DIALOGS_HELP)] = None,
+    calls: Annotated[int | None, typer.Option(min=1, show_default="15", help=DIALOG_CALLS_HELP)] = None,
+    temperature: Annotated[float | None, typer.Option(min=0.0, show_default="1.0", help=TEMPERATURE_HELP)] = None,
+    platform: Annotated[str | None, typer.Option(show_default="sim", help="Platform that runs the candidates.")] = None,
     self_consistent: Annotated[
-        bool, typer.Option("--self-consistent", help="Wrappers may call operators that the library has verified.")
+        bool,
+        typer.Option(
+            "--self-consistent", help="Let wrappers call operators for which the library has a verified kernel."
+        ),
     ] = False,
     few_cases: FewCases = False,
-    workers: Annotated[int | None, typer.Option(min=1, show_default="4", help="Dialogs at once.")] = None,
-    engine: Annotated[str | None, typer.Option(show_default="local", help="local or ray.")] = None,
-    address: Annotated[str | None, typer.Option(help="Of a Ray cluster; by default one is started here.")] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show settings and operators, and do nothing.")] = False,
-    restart: Annotated[bool, typer.Option("--restart", help="Begin anew; the old campaign is kept aside.")] = False,
+    workers: Annotated[int | None, typer.Option(min=1, show_default="4", help="Number of dialogs in parallel.")] = None,
+    engine: Annotated[
+        str | None, typer.Option(show_default="local", help="local, or ray: run the dialogs on a Ray cluster.")
+    ] = None,
+    address: Annotated[
+        str | None, typer.Option(help="Address of the Ray cluster.", show_default="a new one on this machine")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the settings and operators, and stop.")] = False,
+    restart: Annotated[
+        bool, typer.Option("--restart", help="Start from the beginning; the old campaign is kept under another name.")
+    ] = False,
     library: Library = None,
     as_json: AsJson = False,
 ) -> None:
-    """Let a language model write kernels for many operators: a campaign.
+    """Have a language model write kernels for many operators.
 
-    Operators come from a trace, mostly that of `enable capture opinfo`. The same command goes on where a campaign
-    stopped; operators that failed for another reason than dialogs are tried again. Exit status 1 if an operator did
-    not pass; 0 also where manual answers are awaited.
+    Such a run is called a campaign. Its operators come from a trace, usually the one of `enable capture opinfo`. Repeat
+    the command to continue a campaign that stopped; operators that were aborted, for example by a failing endpoint, are
+    tried again.
+
+    Exit status 1 if an operator did not pass, and 0 if all passed or wait for manual answers.
     """
     from enable.campaigns.campaign import named, plan, run_campaign
     from enable.campaigns.tables import campaign_lines, plan_lines

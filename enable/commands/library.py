@@ -8,19 +8,21 @@ from typing import Annotated
 
 import typer
 
+from enable.help import Command, examples
 from enable.naming import full
 from enable.options import PLATFORM, AsJson, FewCases, Library, Markdown, Platform
 
-app = typer.Typer(
-    help="Look at the kernels in force and at their versions.", no_args_is_help=True, rich_markup_mode=None
-)
+app = typer.Typer(help="List and add kernels, and manage their versions.", no_args_is_help=True, rich_markup_mode=None)
 
 _Operator = Annotated[str, typer.Argument(metavar="OP", parser=full, help="An overload, such as aten::gelu or gelu.")]
 
 
-@app.command("list")
+@app.command("list", cls=Command, epilog=examples({"List all kernels": "enable library list"}))
 def list_(context: typer.Context, as_json: AsJson = False, library: Library = None) -> None:
-    """List the kernels in force: those accepted in this workspace, then those of the base library."""
+    """List the current kernels.
+
+    Kernels that were accepted in this workspace come first. They take precedence over the base library's.
+    """
     from enable.refine.history import History, list_table
     from enable.workspace import Workspace
 
@@ -28,19 +30,19 @@ def list_(context: typer.Context, as_json: AsJson = False, library: Library = No
     typer.echo(json.dumps({"kernels": rows}) if as_json else list_table(rows))
 
 
-@app.command()
+@app.command(cls=Command, epilog=examples({"Add a kernel for gelu": "enable library add gelu.py"}))
 def add(
     context: typer.Context,
-    file: Annotated[Path, typer.Argument(help="A kernel file that you wrote.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A kernel file that you wrote.")],
     few_cases: FewCases = False,
     as_json: AsJson = False,
     platform: Platform = PLATFORM,
     library: Library = None,
 ) -> None:
-    """Judge a kernel file of your own and put it in force in this workspace.
+    """Judge your own kernel file, and add it to this workspace.
 
-    It has to pass the recorded calls of its overloads in every trace of the workspace, OpInfo's samples and cases made
-    from both; nothing that passed before may fail. Exit status 1 if it is refused.
+    The kernel must pass the recorded calls of its overloads in every trace in the workspace, OpInfo's samples, and
+    cases derived from both. No case that passed before may fail. Exit status 1 if the kernel is rejected.
     """
     from enable.cover.session import Session
     from enable.refine.adding import add, lines
@@ -52,19 +54,31 @@ def add(
     raise typer.Exit(0 if result.accepted else 1)
 
 
-@app.command()
+@app.command(
+    cls=Command,
+    epilog=examples(
+        {
+            "List all overloads": "enable library table",
+            "Include recorded results": "enable library table --results docs/results/library.json",
+        }
+    ),
+)
 def table(
     context: typer.Context,
     results: Annotated[
-        Path | None, typer.Option(help="Fill in what this file of recorded results says: docs/results/library.json.")
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Add recorded results from this file, for example docs/results/library.json."
+        ),
     ] = None,
     as_json: AsJson = False,
     markdown: Markdown = False,
     library: Library = None,
 ) -> None:
-    """List every overload that a kernel file serves itself: its dtypes, and the cases passed by platform.
+    """List overloads, with dtypes and passed cases by platform.
 
-    Cases are those of the workspace's verdicts on the present kernel: enable verify --all, enable coverage TRACE.
+    Derived overloads (in-place, out= and most _foreach_ overloads) have no row. The cases are counted from the
+    workspace's verdicts on the current kernels, which come from enable verify --all and enable coverage TRACE.
     """
     from enable.cover.operators import cells, operators, with_results
     from enable.tables import markdown_table
@@ -78,22 +92,31 @@ def table(
     typer.echo(json.dumps({"operators": rows}) if as_json else text(cells(rows)))
 
 
-@app.command()
+@app.command(
+    cls=Command,
+    epilog=examples({"Update the recorded results": "enable library record docs/results/library.json"}),
+)
 def record(
     context: typer.Context,
-    file: Annotated[Path, typer.Argument(help="Where to; what it holds of other overloads and platforms stays.")],
+    file: Annotated[
+        Path,
+        typer.Argument(metavar="FILE", help="JSON file to update; results for other overloads and platforms are kept."),
+    ],
     library: Library = None,
 ) -> None:
-    """Put down how many cases of each overload passed, with the kernels that they were judged with."""
+    """Write the number of passed cases of each overload to a file.
+
+    The file also identifies the kernels that were judged, so that results of changed kernels can be detected.
+    """
     from enable.cover.operators import record
     from enable.workspace import Workspace
 
     typer.echo(f"{file}: {record(Workspace(context.obj), library, file)} rows recorded")
 
 
-@app.command()
+@app.command(cls=Command, epilog=examples({"List the versions of gelu": "enable library history gelu"}))
 def history(context: typer.Context, operator: _Operator, as_json: AsJson = False, library: Library = None) -> None:
-    """List the versions of an operator's kernel, with where each comes from."""
+    """List the versions of an operator's kernel, with their origin."""
     from enable.refine.history import History, history_table
     from enable.workspace import Workspace
 
@@ -101,12 +124,22 @@ def history(context: typer.Context, operator: _Operator, as_json: AsJson = False
     typer.echo(json.dumps(versions) if as_json else history_table(versions))
 
 
-@app.command()
+@app.command(
+    cls=Command,
+    epilog=examples(
+        {
+            "Print the source of gelu": "enable library show gelu",
+            "Print it with the blocks that it imports": "enable library show gelu --linked",
+        }
+    ),
+)
 def show(
     context: typer.Context,
     operator: _Operator,
-    version: Annotated[int | None, typer.Option(min=0, help="Of this version, not of the one in force.")] = None,
-    linked: Annotated[bool, typer.Option("--linked", help="With the blocks that it imports, as it is judged.")] = False,
+    version: Annotated[int | None, typer.Option(min=0, help="Number of the version.", show_default="current")] = None,
+    linked: Annotated[
+        bool, typer.Option("--linked", help="Include the blocks that the kernel imports, as for the judge.")
+    ] = False,
     as_json: AsJson = False,
     library: Library = None,
 ) -> None:
@@ -124,20 +157,32 @@ def show(
         typer.echo(source, nl=False)
 
 
-@app.command()
+@app.command(
+    cls=Command,
+    epilog=examples(
+        {
+            "Go back by one version": "enable library rollback gelu",
+            "Go back to the base library's kernel": "enable library rollback gelu --to 0",
+        }
+    ),
+)
 def rollback(
     context: typer.Context,
     operator: _Operator,
     to: Annotated[
-        int | None, typer.Option(min=0, help="Number of the version; 0 is the base library's kernel.")
+        int | None,
+        typer.Option(
+            min=0, help="Number of the version; 0 is the base library's kernel.", show_default="the previous one"
+        ),
     ] = None,
     as_json: AsJson = False,
     platform: Platform = PLATFORM,
     library: Library = None,
 ) -> None:
-    """Put an earlier version of an operator's kernel in force, by default the one before.
+    """Restore an earlier version of an operator's kernel.
 
-    This makes a new version. It is refused where other kernels call the operator and nothing would serve it.
+    The restored kernel becomes a new version. The rollback is refused if other kernels call the operator and no kernel
+    would be left for it.
     """
     from dataclasses import asdict
 

@@ -9,22 +9,35 @@ from typing import Annotated
 
 import typer
 
+from enable.help import examples
 from enable.options import AsJson
 from traces import UserError
+
+EPILOG = examples(
+    {
+        "Check a kernel file": "enable lint kernel.py",
+        "Check a language model's answer against the library's dialect": "enable lint answer.md --profile triton",
+    }
+)
 
 
 def command(
     file: Annotated[
-        str, typer.Argument(help="A kernel file, or an LLM's answer with one ```python block; - is stdin.")
+        str,
+        typer.Argument(
+            metavar="FILE",
+            help="A kernel file, or an LLM's answer with one ```python block; - reads standard input.",
+        ),
     ],
     profile: Annotated[
-        str, typer.Option("--profile", help="The dialect: triton-cuda, mtia-like, or triton as for the library.")
+        str, typer.Option("--profile", help="Dialect: triton-cuda, mtia-like, or triton (the library's dialect).")
     ] = "triton-cuda",
     as_json: AsJson = False,
 ) -> None:
-    """List all that a dialect does not allow in a kernel file, with what to write instead.
+    """Check a kernel file against a Triton dialect.
 
-    The file is read, never run. Exit status 1 if there is a violation.
+    List each construct that the dialect does not allow, with its replacement. The file is read, never executed. Exit
+    status 1 if there is a violation.
     """
     from generate import BLOCKS
     from verify.lint import lint_text, load_profile, render

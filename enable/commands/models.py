@@ -7,15 +7,20 @@ from typing import Any
 
 import typer
 
+from enable.help import examples
 from enable.options import AsJson
 
 _OTHERS = """transformers:CLASS: from that library, built with random weights, e.g. transformers:GPT2LMHeadModel.
 timm:MODEL: likewise, e.g. timm:vit_tiny_patch16_224.
 MODULE:FACTORY: your own training step; see: enable capture --help"""
 
+EPILOG = examples(
+    {"List the models": "enable models", "Capture one with another setting": "enable capture nanogpt --set n_layer=2"}
+)
+
 
 def command(as_json: AsJson = False) -> None:
-    """List the models that can be captured, with their settings."""
+    """List the models that can be captured, with settings."""
     from capture.targets import default_settings, describe_models
 
     models: list[dict[str, Any]] = [

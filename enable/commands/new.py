@@ -7,7 +7,15 @@ from typing import Annotated
 
 import typer
 
+from enable.help import examples
 from enable.naming import full
+
+EPILOG = examples(
+    {
+        "Write silu.py": "enable new silu",
+        "Include the shapes that a trace recorded": "enable new gelu --from nanogpt --out my_gelu.py",
+    }
+)
 
 
 def command(
@@ -16,14 +24,15 @@ def command(
         str, typer.Argument(metavar="OP", parser=full, help="An overload, such as aten::silu or silu.")
     ],
     trace: Annotated[
-        str | None, typer.Option("--from", metavar="TRACE", help="List the shapes that this trace calls it with.")
+        str | None, typer.Option("--from", metavar="TRACE", help="List the shapes that this trace recorded.")
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="The file; NAME.py here if not given.")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace the file.")] = False,
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="File to write.", show_default="NAME.py")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
 ) -> None:
-    """Begin a kernel file: its contract, the recorded shapes, and a kernel that runs and is still wrong.
+    """Write the skeleton of a kernel file.
 
-    Fill in what it computes; enable verify --watch judges it whenever it is saved.
+    The file has the operator's contract, the recorded shapes, and a kernel that runs but returns wrong results. Replace
+    its computation. `enable verify FILE --watch` judges the file after each save.
     """
     from enable.refine.skeleton import skeleton, write
     from enable.workspace import Workspace

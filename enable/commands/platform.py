@@ -7,30 +7,45 @@ from typing import Annotated
 
 import typer
 
+from enable.help import Command, examples
 from enable.options import AsJson, Library
 
-app = typer.Typer(help="Look at platforms, and check a file of your own.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(help="List platforms, and check a platform file.", no_args_is_help=True, rich_markup_mode=None)
 
 
-@app.command("list")
+@app.command("list", cls=Command, epilog=examples({"List the platforms": "enable platform list"}))
 def list_(as_json: AsJson = False) -> None:
-    """List the platforms of the toolkit; wherever one is named, the path of a YAML file can be."""
+    """List the available platforms.
+
+    An option --platform takes one of these names, or the path to a YAML file.
+    """
     from enable.cover.platform_check import listed
     from enable.tables import table
 
     typer.echo(json.dumps({"platforms": listed()}) if as_json else table(listed()))
 
 
-@app.command()
+@app.command(
+    cls=Command,
+    epilog=examples(
+        {
+            "Check your own platform file": "enable platform check ./mychip.yaml",
+            "Check that this machine can compile for NVIDIA GPUs and use one": "enable platform check cuda",
+        }
+    ),
+)
 def check(
     context: typer.Context,
-    platform: Annotated[str, typer.Argument(help="The path of a YAML file, such as ./mychip.yaml, or a name.")],
+    platform: Annotated[
+        str, typer.Argument(metavar="PLATFORM", help="The name of a platform, or the path to a YAML file.")
+    ],
     as_json: AsJson = False,
     library: Library = None,
 ) -> None:
-    """Check a platform: read its file, compile and run a kernel, hold the library against its dialect.
+    """Check a platform's file, compiler, device and kernels.
 
-    What is wrong in a file is told with its line. Exit status 1 if a target does not compile or nothing can be run.
+    Read the file, compile and run a kernel, and check the library's kernels against the platform's dialect. Mistakes
+    in the file are reported with their lines. Exit status 1 if a target does not compile or the kernel does not run.
     """
     from enable.cover.platform_check import check, lines
     from enable.workspace import Workspace

@@ -8,40 +8,73 @@ from typing import Annotated
 
 import typer
 
+from enable.help import examples
 from enable.naming import full
-from enable.options import PLATFORM, AsJson, FewCases, Library, Platform, typed
+from enable.options import (
+    BASE_URL_HELP,
+    DIALOG_CALLS_HELP,
+    DIALOGS_HELP,
+    LLM_HELP,
+    LLM_MODEL_HELP,
+    PLATFORM,
+    TEMPERATURE_HELP,
+    AsJson,
+    FewCases,
+    Library,
+    Platform,
+    typed,
+)
+
+EPILOG = examples(
+    {
+        "Write or repair all failing kernels with an OpenAI-compatible model": (
+            "enable refine nanogpt --only-failing --llm openai --model gpt-5"
+        ),
+        "Write the answers for one operator yourself": "enable refine nanogpt --op aten::gelu --llm manual",
+    }
+)
 
 
 def command(  # noqa: PLR0913 - one parameter an option
     context: typer.Context,
     model: Annotated[
-        str | None, typer.Argument(help="A captured model; every trace of the workspace if not given.")
+        str | None,
+        typer.Argument(
+            metavar="MODEL",
+            help="Name of a captured model, or the path to a trace.",
+            show_default="all traces in the workspace",
+        ),
     ] = None,
-    only_failing: Annotated[bool, typer.Option("--only-failing", help="Refine what coverage finds failing.")] = False,
+    only_failing: Annotated[
+        bool, typer.Option("--only-failing", help="Refine every operator whose kernel is missing or fails.")
+    ] = False,
     op: Annotated[
-        str | None, typer.Option(metavar="NAME", parser=full, help="Refine this overload, e.g. aten::gelu or gelu.")
+        str | None,
+        typer.Option(metavar="NAME", parser=full, help="Refine this overload, for example aten::gelu or gelu."),
     ] = None,
-    llm: Annotated[str, typer.Option(help="Provider: replay, openai or manual.")] = "replay",
-    llm_model: Annotated[str | None, typer.Option("--model", help="Model of the provider.")] = None,
-    base_url: Annotated[
-        str | None, typer.Option(envvar="OPENAI_BASE_URL", help="Endpoint of the openai provider.")
-    ] = None,
+    llm: Annotated[str, typer.Option(help=LLM_HELP)] = "replay",
+    llm_model: Annotated[str | None, typer.Option("--model", help=LLM_MODEL_HELP)] = None,
+    base_url: Annotated[str | None, typer.Option(envvar="OPENAI_BASE_URL", help=BASE_URL_HELP)] = None,
     # The defaults are those of generate.machine.DialogLimits. It is not imported here, because every command imports
     # this module, and `enable capture` runs in one process with user code, which may have its own module `generate`.
-    dialogs: Annotated[int | None, typer.Option(min=1, show_default="3", help="Dialogs for an operator.")] = None,
-    calls: Annotated[int | None, typer.Option(min=1, show_default="15", help="LLM calls in a dialog.")] = None,
-    temperature: Annotated[float | None, typer.Option(min=0.0, show_default="1.0", help="Of the model.")] = None,
+    dialogs: Annotated[int | None, typer.Option(min=1, show_default="3", help=DIALOGS_HELP)] = None,
+    calls: Annotated[int | None, typer.Option(min=1, show_default="15", help=DIALOG_CALLS_HELP)] = None,
+    temperature: Annotated[float | None, typer.Option(min=0.0, show_default="1.0", help=TEMPERATURE_HELP)] = None,
     few_cases: FewCases = False,
-    restart: Annotated[bool, typer.Option("--restart", help="Begin anew instead of going on with a run.")] = False,
+    restart: Annotated[
+        bool, typer.Option("--restart", help="Start a new run instead of continuing an earlier one.")
+    ] = False,
     platform: Platform = PLATFORM,
     library: Library = None,
     as_json: AsJson = False,
 ) -> None:
-    """Let a language model write or mend what fails.
+    """Have a language model write or repair failing kernels.
 
-    Each operator goes through LLM -> lint -> compile -> test -> feedback -> LLM until every recorded case passes. An
-    accepted kernel goes to kernels/ of the workspace. Exit status 1 if an operator did not pass; 0
-    also where a manual answer is awaited.
+    Each operator goes through the loop LLM -> lint -> compile -> test -> feedback -> LLM until every recorded case
+    passes. An accepted kernel is stored in kernels/ in the workspace. To continue a run that stopped, repeat the
+    command.
+
+    Exit status 1 if an operator did not pass, and 0 if all passed or wait for manual answers.
     """
     from enable.refine.refining import RefineChoice, refine
     from enable.tables import refinement_lines

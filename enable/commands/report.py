@@ -1,4 +1,4 @@
-"""`enable report`."""
+"""Define `enable report`: write all results as one HTML page."""
 
 from __future__ import annotations
 
@@ -8,41 +8,56 @@ from typing import Annotated
 
 import typer
 
+from enable.help import examples
 from enable.naming import counted
 from enable.options import PLATFORM, AsJson, Library
 from traces import UserError
+
+EPILOG = examples(
+    {
+        "Report on all traces in the workspace": "enable report",
+        "Report on one model and one campaign, on two platforms": (
+            "enable report nanogpt --campaign first --platform sim --platform cuda"
+        ),
+        "Show the changes since an earlier report": "enable report --since report.html --out new.html",
+    }
+)
 
 
 def command(  # noqa: PLR0913 - one parameter an option
     context: typer.Context,
     traces: Annotated[
         list[str] | None,
-        typer.Argument(metavar="TRACE", help="Traces to report on; all, if none and no campaign is named."),
+        typer.Argument(metavar="TRACE", help="Traces to report on.", show_default="all, unless a campaign is named"),
     ] = None,
     campaign: Annotated[
-        list[str] | None, typer.Option("--campaign", metavar="NAME", help="Show this campaign, too; repeatable.")
+        list[str] | None, typer.Option("--campaign", metavar="NAME", help="Include this campaign; may be repeated.")
     ] = None,
     platform: Annotated[
         list[str] | None,
-        typer.Option("--platform", help="Where kernels run; repeatable.", show_default=PLATFORM),
+        typer.Option("--platform", help="Platform that runs the kernels; may be repeated.", show_default=PLATFORM),
     ] = None,
     benchmark: Annotated[
         list[Path] | None,
-        typer.Option(metavar="FILE", help="Figures that benchmarks.operators --json wrote; repeatable."),
+        typer.Option(metavar="FILE", help="Include times that benchmarks.operators --json wrote; may be repeated."),
     ] = None,
     since: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Tell what changed since this page, or its kept --json.")
+        Path | None,
+        typer.Option(metavar="FILE", help="Show the changes since this earlier report, an HTML page or its --json."),
     ] = None,
-    out: Annotated[Path, typer.Option(help="The page to write; one that is there is replaced.")] = Path("report.html"),
+    out: Annotated[Path, typer.Option(metavar="FILE", help="Page to write; an existing file is replaced.")] = Path(
+        "report.html"
+    ),
     as_json: AsJson = False,
     library: Library = None,
 ) -> None:
-    """Write what is known as one HTML page that opens offline.
+    """Write all results as one HTML page.
 
-    Models with what covers them, what is missing, every overload with its verdict, failing cases with the kernel's
-    text and a picture of where the answer differs, OpInfo by category, campaigns with their dialogs, speed, and traces.
+    The page opens without a network. It shows each model's coverage, missing operators, the verdict on every overload,
+    failing cases with the kernel's source and a map of wrong elements, OpInfo by category, campaigns with their
+    dialogs, speed, and traces.
 
-    What was not judged yet is judged first, as `enable coverage` does.
+    Kernels without a verdict are judged first, as by `enable coverage`.
     """
     from enable.report.data import report
     from enable.workspace import Workspace

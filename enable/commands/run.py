@@ -10,62 +10,88 @@ from typing import Annotated
 
 import typer
 
+from enable.help import examples
 from enable.options import AsJson, Library
+
+EPILOG = examples(
+    {
+        "Train with nothing but the library's kernels, and compare with the CPU": (
+            "enable run nanogpt --device sim --steps 3 --compare"
+        ),
+        "Train on a GPU with fused kernels": "enable run nanogpt --device cuda --fused",
+    }
+)
 
 
 def command(  # noqa: PLR0913 - one parameter an option
     context: typer.Context,
-    model: Annotated[str, typer.Argument(help="As for enable capture: a model, transformers:CLASS, MODULE:FACTORY.")],
+    model: Annotated[
+        str,
+        typer.Argument(
+            metavar="MODEL",
+            help="A model as for `enable capture`: a name, transformers:CLASS, timm:MODEL or MODULE:FACTORY.",
+        ),
+    ],
     device: Annotated[
-        str, typer.Option(help="sim: has nothing but the library. cuda: what the library lacks runs natively.")
+        str, typer.Option(help="sim (has only the library's kernels), cuda or xpu (other operators run natively).")
     ] = "sim",
-    steps: Annotated[int, typer.Option(min=1, help="Training steps.")] = 1,
-    compare: Annotated[bool, typer.Option("--compare", help="Train on the CPU too, and compare.")] = False,
+    steps: Annotated[int, typer.Option(min=1, help="Number of training steps.")] = 1,
+    compare: Annotated[
+        bool, typer.Option("--compare", help="Also train on the CPU, and compare the losses and gradient norms.")
+    ] = False,
     fallback: Annotated[
-        str | None, typer.Option(metavar="cpu", help="On sim: run there what the library lacks, and count it.")
+        str | None,
+        typer.Option(metavar="cpu", help="On sim: run operators without a kernel on the CPU, and count them."),
     ] = None,
-    batch: Annotated[int | None, typer.Option(help="Batch size; the model's own default if not given.")] = None,
-    optimizer: Annotated[str | None, typer.Option(help="Optimizer, e.g. adamw, adamw-fused, sgd.")] = None,
+    batch: Annotated[int | None, typer.Option(help="Batch size.", show_default="set by the model")] = None,
+    optimizer: Annotated[
+        str | None,
+        typer.Option(help="Optimizer, for example adamw, adamw-fused or sgd.", show_default="set by the model"),
+    ] = None,
     settings: Annotated[
-        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A setting of the model; may be repeated.")
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="Change a setting of the model; may be repeated."),
     ] = None,
     seed: Annotated[
-        int | None, typer.Option(help="Of weights, data and dropout; the model's own if not given.")
+        int | None, typer.Option(help="Seed for weights, data and dropout.", show_default="set by the model")
     ] = None,
     unverified: Annotated[
-        bool, typer.Option("--unverified", help="Use kernels that no verdict of the workspace speaks for.")
+        bool, typer.Option("--unverified", help="Also use kernels without a verdict in the workspace.")
     ] = False,
     only_judged: Annotated[
-        bool, typer.Option("--only-judged", help="Kernels serve no call unlike all that they were judged on.")
+        bool, typer.Option("--only-judged", help="Use a kernel only for kinds of calls on which it was judged.")
     ] = False,
     fused: Annotated[
         bool,
-        typer.Option("--fused", help="Compile the model; subgraphs are served by one kernel each. On cuda, or cpu."),
+        typer.Option(
+            "--fused", help="Compile the model, and run each fused subgraph as one kernel; needs --device cuda or cpu."
+        ),
     ] = False,
     plot: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Draw the losses, as .svg or .png; with --compare all of them.")
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Draw the losses into this .svg or .png file; with --compare, of every training."
+        ),
     ] = None,
     library: Library = None,
     as_json: AsJson = False,
 ) -> None:
     """Train a model with the library's kernels.
 
-    Prints the loss and the norm of the gradients of each step, which kernel served each overload how often, and each
-    fallback by name. A kernel serves the dtypes that it was verified for: enable capture MODEL --device sim, then
-    enable coverage MODEL.
+    Print the loss and the gradient norm of each step, the number of calls that each kernel served, and each operator
+    that fell back to PyTorch. A kernel serves only dtypes for which it was verified: first run enable capture MODEL
+    --device sim, then enable coverage MODEL.
 
-    --compare trains on the CPU too, with the same weights and data. A loss or norm may be as far from the CPU's as
-    rounding in another order explains: 8 times the largest deviation, so far, of two CPU trainings in which each
-    operator's results lose up to their last bit at random, and at least 8 float32 eps. What was
-    measured lies within 1.1 of it (docs/run.md).
+    --compare also trains on the CPU with equal weights and data. A loss or norm may differ from the CPU's by 8 times
+    the deviation that rounding explains; at least 8 float32 eps are allowed. That deviation is measured by two more CPU
+    trainings, in which each result is truncated at random in its last bit (docs/run.md). On a GPU, --compare also
+    trains with PyTorch's own kernels, and prints the median time of 20 steps with each, and the library's share of the
+    GPU time.
 
-    On a GPU --compare also trains with PyTorch's own kernels there, and tells the time of a step with each (median of
-    20) and the share of the GPU's time that is the library's.
+    --fused compiles the model and loss with torch.compile, replaces subgraphs by fused kernels (see: enable fuse), and
+    lists the subgraphs that were fused, and the others with the reason. On cpu, kernels run in Triton's interpreter.
 
-    --fused has torch.compile make graphs of model and loss, puts fused kernels into these (enable fuse), and tells
-    which subgraphs were fused, and which were not and why. On cpu, kernels run in Triton's interpreter.
-
-    Exit status 1 if one is farther, or if the device lacked an operator.
+    Exit status 1 if a loss or norm differs by more than that, or if the device lacked an operator.
     """
     out = sys.stdout
 

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import typer
 
+from enable.help import examples
+
 # A word that is not one of our commands may be the name of a builtin. The function tries the builtin first, and runs
 # the program if the builtin rejects the word, so that the program reports the mistake.
 _FUNCTION = """\
@@ -20,14 +22,15 @@ enable() {{
   esac
 }}"""
 
+EPILOG = examples({"Use `enable` for the program in this shell": 'eval "$(enablekit shell)"'})
+
 
 def command(context: typer.Context) -> None:
-    """Print the shell function to eval in bash and zsh.
+    """Print a shell function that makes `enable` run the program.
 
-    Type once, or put into ~/.bashrc or ~/.zshrc: eval "$(enablekit shell)"
-
-    `enable` is a builtin of both shells and hides the program. The function leaves to the builtin what is its own:
-    no argument, options of one letter but -h, names of builtins. All else goes to the program.
+    bash and zsh have a builtin called `enable`, which hides the program. The function calls the builtin if there is no
+    argument, for options with one letter except -h, and for names of builtins. It calls the program in all other cases.
+    Put the line below into ~/.bashrc or ~/.zshrc to use it in every shell.
     """
     assert context.parent is not None
     commands = sorted(context.parent.command.commands)  # type: ignore[attr-defined]

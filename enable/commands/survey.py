@@ -9,19 +9,35 @@ from typing import Annotated
 
 import typer
 
+from enable.help import examples
 from enable.options import PLATFORM, AsJson, Library, Markdown, Platform
+
+_FILE = """\
+File:
+  steps = 3
+  [models.opt]  # the name of the trace
+  target = "transformers:OPTForCausalLM"
+  batch = 2
+  set = {num_hidden_layers = 2, hidden_size = 64}
+"""
+EPILOG = f"{_FILE}\n" + examples(
+    {
+        "Survey all models in a file": "enable survey zoo.toml",
+        "Survey one of them, and print Markdown": "enable survey zoo.toml opt --markdown",
+    }
+)
 
 
 def command(  # noqa: PLR0913 - one parameter an option
     context: typer.Context,
-    file: Annotated[Path, typer.Argument(help="A TOML file that names models; see above.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A TOML file that names models; see below.")],
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="MODEL", help="Names of some of them; all if none is given.")
+        list[str] | None, typer.Argument(metavar="MODEL", help="Names of models in the file.", show_default="all")
     ] = None,
     jobs: Annotated[
         int,
         typer.Option(
-            min=1, help="Models looked at at once; each judges in up to 8 processes, which share a GPU's memory."
+            min=1, help="Number of models in parallel; each uses up to 8 processes, which share the GPU's memory."
         ),
     ] = 1,
     as_json: AsJson = False,
@@ -29,20 +45,13 @@ def command(  # noqa: PLR0913 - one parameter an option
     platform: Platform = PLATFORM,
     library: Library = None,
 ) -> None:
-    """Record, replay, judge and train each model that a file names, and print a row a model.
+    """Record, replay, judge and train every model in a file.
 
-    Each is put through enable capture, trace verify, coverage and run --compare, on the platform's device, in processes
-    of their own; what one of them says instead of a result is printed with the command. Traces are kept under surveys/
-    of the workspace, and verdicts; an interrupted survey goes on where it was. A file names each model as its trace is
-    to be called:
+    Each model goes through enable capture, trace verify, coverage and run --compare on the platform's device, each in a
+    separate process. The table has a row for each model; errors are printed with the command that caused them. Traces
+    and verdicts are kept in surveys/ in the workspace. Repeat the command to continue an interrupted survey.
 
-        steps = 3
-        [models.opt]
-        target = "transformers:OPTForCausalLM"
-        batch = 2
-        set = {num_hidden_layers = 2, hidden_size = 64}
-
-    Exit status 1 if a model cannot be recorded, replayed or trained; what no kernel serves is listed.
+    Exit status 1 if a model cannot be recorded, replayed or trained. A missing kernel is listed and is no failure.
     """
     from enable.options import library_words, typed
     from enable.stopping import stoppable

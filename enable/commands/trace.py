@@ -7,21 +7,18 @@ from typing import Annotated
 
 import typer
 
+from enable.help import Command, examples
 from enable.options import AsJson
 from enable.trace_views import exchange
 from traces import UserError, jsonable
 
-app = typer.Typer(help="Look into recorded traces.", no_args_is_help=True, rich_markup_mode=None)
-app.command()(exchange.export)
-app.command(name="import")(exchange.import_)
-app.command()(exchange.diff)
-
-Model = Annotated[str, typer.Argument(help="Name of a captured model, or the path of a trace.")]
+app = typer.Typer(help="List, show, replay and exchange recorded traces.", no_args_is_help=True, rich_markup_mode=None)
+Model = Annotated[str, typer.Argument(metavar="MODEL", help="Name of a captured model, or the path to a trace.")]
 
 
-@app.command("list")
+@app.command("list", cls=Command, epilog=examples({"List all traces": "enable trace list"}))
 def list_(context: typer.Context, as_json: AsJson = False) -> None:
-    """List the traces of the workspace: model, device, calls, size, and when they were recorded."""
+    """List traces, with model, device, calls, size and date."""
     from enable.trace_views.calls import list_lines, trace_rows
     from enable.workspace import Workspace
 
@@ -29,24 +26,36 @@ def list_(context: typer.Context, as_json: AsJson = False) -> None:
     typer.echo(json.dumps({"traces": rows}) if as_json else list_lines(rows, workspace))
 
 
-@app.command()
+@app.command(
+    cls=Command,
+    epilog=examples(
+        {
+            "Show operators, phases and sizes": "enable trace show nanogpt",
+            "Show the calls of one operator": "enable trace show nanogpt --op aten::mm",
+        }
+    ),
+)
 def show(
     context: typer.Context,
     model: Model,
-    by: Annotated[str | None, typer.Option("--by", help="One table only: op, phase, module or bytes.")] = None,
-    histogram: Annotated[bool, typer.Option("--histogram", help="Add the sizes of each operator's inputs.")] = False,
+    by: Annotated[str | None, typer.Option("--by", help="Show a single table: op, phase, module or bytes.")] = None,
+    histogram: Annotated[
+        bool, typer.Option("--histogram", help="Add a histogram of the input sizes of each operator.")
+    ] = False,
     op: Annotated[
         str | None,
-        typer.Option("--op", metavar="NAME", help="Signatures of this operator alone: aten::add.Tensor, or add."),
+        typer.Option(
+            "--op", metavar="NAME", help="Show the signatures of this operator, for example aten::add.Tensor or add."
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Print overloads, phases, bytes, how values are kept, and what could not be recorded.
+    """Show a trace's operators, phases, bytes and skipped calls.
 
-    With --op, how one operator was called: shapes, strides, dtypes and other arguments of each signature, its phases,
-    the modules that called it, and the ids of its stored calls, as for `enable trace export --call`.
+    --op shows the calls of one operator: shapes, strides, dtypes and other arguments of each signature, its phases, the
+    modules that called it, and the ids of its stored calls for `enable trace export --call`.
 
-    An unfinished recording is shown as far as it got.
+    For an unfinished recording, the recorded part is shown.
     """
     from enable.trace_views.tables import VIEWS, trace_summary, trace_tables
     from enable.workspace import Workspace
@@ -67,18 +76,18 @@ def show(
     typer.echo(json.dumps(summary) if as_json else trace_tables(summary, by, histogram))
 
 
-@app.command()
+@app.command(cls=Command, epilog=examples({"Replay a trace": "enable trace verify nanogpt"}))
 def verify(
     context: typer.Context,
     model: Model,
-    cpu: Annotated[bool, typer.Option("--cpu", help="Run calls of other devices on the CPU, too.")] = False,
+    cpu: Annotated[bool, typer.Option("--cpu", help="Run calls of all devices on the CPU.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Replay every stored call on ATen; its hashes must come out.
+    """Replay every stored call on PyTorch, and compare the results.
 
-    Each stored call is run where it was recorded, and its results are compared bit by bit with those of then; of
-    another device than the CPU their moments are. Calls of a device that this machine lacks are run on the CPU, and
-    must come near.
+    Each call runs on the device on which it was recorded. Results on the CPU must have the recorded bits; for results
+    on other devices, the recorded moments (mean, mean |x| and max |x|) are compared. Calls of a device that this
+    machine lacks run on the CPU, and their moments are compared within a tolerance.
 
     Exit status 1 if any comparable call differs.
     """
@@ -99,18 +108,31 @@ def verify(
     raise typer.Exit(0 if report.passed else 1)
 
 
-@app.command()
+@app.command(
+    cls=Command,
+    epilog=examples(
+        {
+            "Check a trace before you share it": "enable trace audit shared.trace",
+            "Check that it has no bytes of a full trace": "enable trace audit shared.trace --against nanogpt",
+        }
+    ),
+)
 def audit(
     context: typer.Context,
     model: Model,
     against: Annotated[
-        str | None, typer.Option(help="A trace with all contents of the same program, to look for their bytes.")
+        str | None,
+        typer.Option(
+            metavar="TRACE",
+            help="Also search for the bytes of this trace, which has the full contents of the same program.",
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Look for user bytes in a trace recorded with --values seeded or stats; list the text that it holds.
+    """Search a trace for user data.
 
-    Exit status 1 if there are any.
+    The trace must have been recorded with --values seeded or stats. The text that it holds, such as names of modules,
+    is listed. Exit status 1 if the trace holds user data.
     """
     from enable.tables import audit_lines
     from enable.workspace import Workspace
@@ -120,3 +142,25 @@ def audit(
     findings = audit(workspace.open_trace(model), workspace.open_trace(against) if against else None)
     typer.echo(json.dumps(jsonable(findings)) if as_json else audit_lines(findings))
     raise typer.Exit(0 if findings.passed else 1)
+
+
+app.command(
+    cls=Command,
+    epilog=examples({"Compare traces of two PyTorch versions": "enable trace diff before.trace after.trace"}),
+)(exchange.diff)
+app.command(
+    cls=Command,
+    epilog=examples(
+        {
+            "Write a timeline for ui.perfetto.dev": "enable trace export nanogpt --format chrome",
+            "Write one call as a script that needs only PyTorch": (
+                "enable trace export nanogpt --format repro --op aten::gelu"
+            ),
+        }
+    ),
+)(exchange.export)
+app.command(
+    "import",
+    cls=Command,
+    epilog=examples({"Import a Chakra trace": "enable trace import trace.json --format chakra --out my.trace"}),
+)(exchange.import_)

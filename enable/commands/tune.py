@@ -8,51 +8,83 @@ from typing import Annotated
 
 import typer
 
+from enable.help import examples
 from enable.naming import full
-from enable.options import PLATFORM, AsJson, FewCases, Library, Platform, typed
+from enable.options import BASE_URL_HELP, LLM_HELP, LLM_MODEL_HELP, PLATFORM, AsJson, FewCases, Library, Platform, typed
 from traces import UserError, jsonable
 
 CALLS = 12  # default limit on LLM calls if no budget is given
 
+EPILOG = examples(
+    {
+        "Explain why the current kernel is slow": "enable tune sum --trace nanogpt --platform cuda --explain",
+        "Search with an OpenAI-compatible model": (
+            "enable tune sum --trace nanogpt --platform cuda --llm openai --model gpt-5"
+        ),
+        "Time the kernel's declared settings": (
+            "enable tune nll_loss_backward --trace nanogpt --platform cuda --no-llm"
+        ),
+    }
+)
+
 
 def command(  # noqa: PLR0913 - one parameter an option
     context: typer.Context,
-    op: Annotated[str, typer.Argument(metavar="OVERLOAD", parser=full, help="E.g. aten::sum or sum, or fused::NAME.")],
-    trace: Annotated[str, typer.Option(metavar="NAME", help="The trace whose shapes it is to be fast on.")],
+    op: Annotated[
+        str,
+        typer.Argument(metavar="OVERLOAD", parser=full, help="An overload, for example aten::sum, sum or fused::NAME."),
+    ],
+    trace: Annotated[str, typer.Option(metavar="NAME", help="Trace with the shapes to optimize for.")],
     calls: Annotated[
-        int | None, typer.Option(min=1, show_default=f"{CALLS}, if no budget is named", help="LLM calls at the most.")
+        int | None,
+        typer.Option(min=1, show_default=f"{CALLS} if there is no other limit", help="Maximum number of LLM calls."),
     ] = None,
-    tokens: Annotated[int | None, typer.Option(min=1, help="Tokens at the most.")] = None,
-    money: Annotated[float | None, typer.Option(help="Money at the most; see --prices.")] = None,
+    tokens: Annotated[int | None, typer.Option(min=1, help="Maximum number of tokens.")] = None,
+    money: Annotated[float | None, typer.Option(help="Maximum cost; needs --prices.")] = None,
     prices: Annotated[
-        str | None, typer.Option(metavar="PROMPT,ANSWER", help="Money for a million tokens of prompts and of answers.")
+        str | None,
+        typer.Option(metavar="PROMPT,ANSWER", help="Prices per million prompt tokens and per million answer tokens."),
     ] = None,
-    minutes: Annotated[float | None, typer.Option(help="Minutes of work at the most.")] = None,
-    no_llm: Annotated[bool, typer.Option("--no-llm", help="Time the settings that the kernel declares.")] = False,
-    no_skills: Annotated[bool, typer.Option("--no-skills", help="Tell the model nothing of what was learned.")] = False,
-    llm: Annotated[str, typer.Option(help="Provider: turns, replay, openai or manual.")] = "turns",
-    llm_model: Annotated[str | None, typer.Option("--model", help="Model of the provider.")] = None,
-    base_url: Annotated[
-        str | None, typer.Option(envvar="OPENAI_BASE_URL", help="Endpoint of the openai provider.")
-    ] = None,
+    minutes: Annotated[float | None, typer.Option(help="Maximum number of minutes.")] = None,
+    no_llm: Annotated[
+        bool, typer.Option("--no-llm", help="Time the settings that the kernel declares, without a language model.")
+    ] = False,
+    no_skills: Annotated[
+        bool, typer.Option("--no-skills", help="Leave lessons from earlier searches out of the prompts.")
+    ] = False,
+    llm: Annotated[str, typer.Option(help=LLM_HELP)] = "turns",
+    llm_model: Annotated[str | None, typer.Option("--model", help=LLM_MODEL_HELP)] = None,
+    base_url: Annotated[str | None, typer.Option(envvar="OPENAI_BASE_URL", help=BASE_URL_HELP)] = None,
     recordings: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Recorded answers of the turns and replay providers.")
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Directory with recorded answers for the turns and replay providers.",
+            show_default="packaged recordings",
+        ),
     ] = None,
     times: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Replay with the times of this file; none are taken.")
+        Path | None, typer.Option(metavar="FILE", help="Use the times in this file instead of measuring.")
     ] = None,
-    explain: Annotated[bool, typer.Option("--explain", help="Tell why the kernel in force is slow, and end.")] = False,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Explain why the current kernel is slow, and stop.")
+    ] = False,
     few_cases: FewCases = False,
-    restart: Annotated[bool, typer.Option("--restart", help="Begin anew instead of going on with a search.")] = False,
+    restart: Annotated[
+        bool, typer.Option("--restart", help="Start a new search instead of continuing an earlier one.")
+    ] = False,
     platform: Platform = PLATFORM,
     library: Library = None,
     as_json: AsJson = False,
 ) -> None:
-    """Search for a faster kernel on the shapes that a trace recorded.
+    """Search for a faster kernel on the shapes of a trace.
 
-    Candidates form a tree: a language model writes them from one that is there, from the best two, or anew, and is told
-    why each is slow. Every candidate is judged in full before it is timed. One is accepted that is 3 % faster beyond
-    noise on the geometric mean of all shapes, and on none more than 5 % slower. Exit status 1 if none was.
+    Candidates form a tree: a language model derives each from an earlier candidate or from the best two, or writes it
+    from scratch, and learns why it is slow. Every candidate is judged in full before it is timed. A candidate is
+    accepted if its speedup, as the geometric mean over all shapes, is at least 3 % after noise is subtracted, and no
+    shape is more than 5 % slower.
+
+    Exit status 1 if no candidate was accepted.
     """
     from enable.tune.lines import tuned_lines
     from enable.tune.tune_run import explain as explained

@@ -15,52 +15,78 @@ if TYPE_CHECKING:
     from enable.cover.verification import VerifyRequest
     from enable.cover.verifier import Verifier
 
+from enable.help import examples
 from enable.options import PLATFORM, AsJson, Library, Platform, typed
+
+EPILOG = examples(
+    {
+        "Judge the library's kernel for gelu": "enable verify gelu",
+        "Judge a kernel file each time it is saved": "enable verify kernel.py --watch",
+        "Judge a language model's answer as a kernel for exp": "enable verify answer.md --op aten::exp",
+    }
+)
 
 
 def command(  # noqa: PLR0913 - each is an option of the command
     context: typer.Context,
     target: Annotated[
-        str | None, typer.Argument(help="A file (kernel file, bare wrapper, LLM answer; - for stdin) or an operator.")
+        str | None,
+        typer.Argument(
+            metavar="TARGET",
+            help="An operator, or a file: a kernel file, a bare wrapper or an LLM's answer; - reads standard input.",
+        ),
     ] = None,
-    op: Annotated[str | None, typer.Option(help="Judge it as this operator: aten::exp, or OpInfo's exp.")] = None,
+    op: Annotated[
+        str | None, typer.Option(help="Judge the file as this operator, for example aten::exp, or OpInfo's exp.")
+    ] = None,
     every: Annotated[bool, typer.Option("--all", help="Judge every kernel of the library.")] = False,
     cases: Annotated[
-        str, typer.Option(help="Comma-separated: opinfo, extended, traces (the workspace's), trace:NAME.")
+        str,
+        typer.Option(
+            help="Comma-separated sources of cases: opinfo, extended, traces (all in the workspace), trace:NAME."
+        ),
     ] = "opinfo,extended,traces",
     profile: Annotated[
         str | None,
-        typer.Option(help="Dialect to hold files against: the platform's for kernel files, triton-cuda for others."),
+        typer.Option(
+            help="Dialect to check the file against.",
+            show_default="the platform's for kernel files, triton-cuda for other files",
+        ),
     ] = None,
-    seed: Annotated[int | None, typer.Option(help="Of the extended cases; drawn if not given.")] = None,
-    limit: Annotated[int, typer.Option(min=1, help="Extended cases of each overload.")] = 128,
-    case: Annotated[str | None, typer.Option(help="Judge this case alone.")] = None,
-    without: Annotated[list[str] | None, typer.Option(help="Leave a layer out, such as lint.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed for the extended cases.", show_default="random")] = None,
+    limit: Annotated[int, typer.Option(min=1, help="Maximum number of extended cases for each overload.")] = 128,
+    case: Annotated[str | None, typer.Option(help="Judge only this case.")] = None,
+    without: Annotated[
+        list[str] | None, typer.Option(help="Skip a layer of the judge, for example lint; may be repeated.")
+    ] = None,
     compile_only: Annotated[
-        bool, typer.Option("--compile-only", help="Compile for the platform's targets alone.")
+        bool, typer.Option("--compile-only", help="Compile for the platform's targets, without running.")
     ] = False,
     exhaustive: Annotated[
         bool,
-        typer.Option(
-            "--exhaustive", help="Run all cases after one has failed; of kernels that draw, look at 2^24 draws."
-        ),
+        typer.Option("--exhaustive", help="Continue after a failed case; check 2^24 draws of random operators."),
     ] = False,
     sanitize: Annotated[
-        bool, typer.Option("--sanitize", help="On CUDA, run some cases that passed under compute-sanitizer, too.")
+        bool, typer.Option("--sanitize", help="On CUDA: also run some of the passed cases under compute-sanitizer.")
     ] = False,
-    watch: Annotated[bool, typer.Option("--watch", help="Judge one FILE again whenever it is saved.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", help="Judge the file again each time it is saved.")] = False,
     report: Annotated[
-        Path | None, typer.Option(help="Judge a corpus (bad/*.py, honest/*.py) and print a table.")
+        Path | None,
+        typer.Option(metavar="DIRECTORY", help="Judge a corpus of bad/*.py and honest/*.py, and print a table."),
     ] = None,
-    sandbox: Annotated[str, typer.Option(help="full, or none on a system that cannot confine children.")] = "full",
+    sandbox: Annotated[
+        str, typer.Option(help="Sandbox: full, or none on a system that cannot confine processes.")
+    ] = "full",
     as_json: AsJson = False,
     platform: Platform = PLATFORM,
     library: Library = None,
 ) -> None:
-    """Judge a kernel: lint, compile, run confined, compare with ATen.
+    """Judge a kernel: lint, compile, run and compare with ATen.
 
-    Prints the outcome, the layer and rule that spoke, and how to run the failing case again. Exit status 0 only if
-    cases ran and all passed.
+    The kernel runs in a sandbox. The report shows the outcome, the layer and rule that rejected the kernel, and a
+    command that runs the failing case again.
+
+    Exit status 0 only if at least one case ran and all cases passed.
     """
     from traces import UserError
 

@@ -31,29 +31,36 @@ IMPORTS = ("backendbench-txt", "backendbench-parquet", "chakra")
 
 _IDS = 12  # maximum number of call ids in a line
 
-Model = Annotated[str, typer.Argument(help="Name of a captured model, or the path of a trace.")]
+Model = Annotated[str, typer.Argument(metavar="MODEL", help="Name of a captured model, or the path to a trace.")]
 
 
 def export(
     context: typer.Context,
     model: Model,
-    form: Annotated[str, typer.Option("--format", help=f"One of {', '.join(EXPORTS)}.")],
+    form: Annotated[str, typer.Option("--format", help=f"Format: {', '.join(EXPORTS)}.")],
     out: Annotated[
-        Path | None, typer.Option("--out", help="File or directory to write; by default named here.")
+        Path | None,
+        typer.Option(
+            "--out",
+            metavar="PATH",
+            help="File or directory to write.",
+            show_default="named after the model, in the working directory",
+        ),
     ] = None,
-    call: Annotated[int | None, typer.Option("--call", help="Only the stored call of this id.")] = None,
+    call: Annotated[int | None, typer.Option("--call", help="Export only the stored call with this id.")] = None,
     op: Annotated[
-        str | None, typer.Option("--op", help="Only this operator: aten::add.Tensor, or add for all its overloads.")
+        str | None,
+        typer.Option("--op", help="Export only this operator: aten::add.Tensor, or add for all its overloads."),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
 ) -> None:
-    """Write a trace in another tool's form.
+    """Export a trace to another tool's format.
 
-    backendbench-txt and -parquet hold shapes, strides, dtypes, scalars and counts; what they cannot hold is counted
-    and printed. chrome is a timeline of the stored calls in their phases and modules, which ui.perfetto.dev and
-    chrome://tracing open; parquet has a row for each of them, as Trace.frame() in Python. repro is one stored call as
-    a script and a safetensors file, which run with PyTorch alone: that of --call, or the first of --op. Ids and shapes
-    of an operator's calls: enable trace show MODEL --op NAME.
+    backendbench-txt and backendbench-parquet hold shapes, strides, dtypes, scalars and counts; calls that do not fit
+    are counted and printed. chrome is a timeline of the stored calls with their phases and modules, for ui.perfetto.dev
+    and chrome://tracing. parquet is a table with a row for each stored call, like Trace.frame() in Python. repro is one
+    stored call as a script and a safetensors file, which need only PyTorch: the call of --call, or the first one of
+    --op. To list an operator's calls with ids and shapes: enable trace show MODEL --op NAME.
     """
     from enable.workspace import Workspace
 
@@ -152,17 +159,23 @@ def _counted(title: str, counts: Mapping[str, int]) -> list[str]:
 
 def import_(
     context: typer.Context,
-    file: Annotated[Path, typer.Argument(help="What the other tool wrote.")],
-    form: Annotated[str, typer.Option("--format", help=f"One of {', '.join(IMPORTS)}.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The other tool's file.")],
+    form: Annotated[str, typer.Option("--format", help=f"Format: {', '.join(IMPORTS)}.")],
     out: Annotated[
-        Path | None, typer.Option("--out", help="Directory of the trace; by default in the workspace.")
+        Path | None,
+        typer.Option(
+            "--out",
+            metavar="DIRECTORY",
+            help="Directory to write the trace to.",
+            show_default="traces/NAME.trace in the workspace",
+        ),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing trace.")] = False,
 ) -> None:
-    """Make a trace of another tool's calls.
+    """Import another tool's calls as a trace.
 
-    These know no values: tensors get valid ones, drawn from a seed when the call is replayed. Nothing in the file is
-    run. Calls that cannot be taken over are counted by reason.
+    Such files hold no tensor contents; a replay draws valid values from a seed. Nothing in the file is executed. Calls
+    that cannot be imported are counted by reason.
     """
     from enable.workspace import Workspace
     from traces.exchange.imports import import_trace
@@ -182,9 +195,10 @@ def diff(
     after: Annotated[str, typer.Argument(metavar="B", help="Name or path of the trace to compare with it.")],
     as_json: AsJson = False,
 ) -> None:
-    """Print which signatures are new, gone or called more or less often, as after an upgrade of PyTorch.
+    """Compare the signatures and call counts of two traces.
 
-    Exit status 1 if any is.
+    Print the signatures that are new, missing, or called more or less often, for example after an upgrade of PyTorch.
+    Exit status 1 if the traces differ.
     """
     from enable.trace_views.tables import diff_summary, diff_tables
     from enable.workspace import Workspace

@@ -2,6 +2,8 @@
 
 import contextlib
 import json
+import re
+import shlex
 import shutil
 import sqlite3
 import subprocess
@@ -11,9 +13,14 @@ from pathlib import Path
 import pytest
 import torch
 from program import enable
+from typer.main import get_command
 
 from capture import Recorder
-from enable.reference import reference
+from enable.cli import app
+from enable.help import SECTIONS
+from enable.options import LLM_HELP
+from enable.reference import commands, help_of, reference
+from generate.llm import provider_names
 
 ROOT = Path(__file__).parents[2]
 
@@ -53,6 +60,46 @@ def assert_user_error(result, *words):
 def test_reference_page_is_what_help_prints():
     page = ROOT / "docs" / "cli.md"
     assert page.read_text() == reference(), "the help texts changed: make docs"
+
+
+def test_help_lists_every_command_under_one_heading():
+    named = [name for names in SECTIONS.values() for name in names]
+    assert sorted(named) == sorted(get_command(app).commands), "a command is missing from enable.help.SECTIONS"
+
+
+@pytest.mark.parametrize("words", [(), ("trace",), ("library",), ("campaign",), ("dialog",), ("platform",)])
+def test_summaries_fit_into_80_columns(words, monkeypatch):
+    monkeypatch.setattr("enable.reference._WIDTH", "80")
+    usage, _, rest = help_of(*words).partition("\n")
+    assert "COMMAND [ARGS]..." in usage and "..." not in rest
+    rows = [line for line in rest.split("\n\nOptions:")[1].split("\n") if re.match("  [a-z]+  ", line)]
+    group = get_command(app) if not words else get_command(app).commands[words[0]]
+    assert {row.split()[0] for row in rows} == set(group.commands)
+    assert all(len(row) <= 80 and row.endswith(".") for row in rows), rows  # a summary that is wrapped has no full stop
+
+
+@pytest.mark.parametrize("words", commands()[1:], ids=" ".join)
+def test_examples_in_help_are_commands_that_exist(words):
+    command = get_command(app)
+    for word in words:
+        command = command.commands[word]
+    lines = command.epilog.partition("Examples:\n")[2].split("\n")
+    assert 2 <= len(lines) <= 6 and all(len(line) <= 80 for line in command.epilog.split("\n"))
+    for purpose, example in zip(lines[::2], lines[1::2], strict=True):
+        assert re.fullmatch(r"  # [A-Z].*[^.]\.", purpose)
+        if example == '  eval "$(enablekit shell)"':
+            continue
+        program, *arguments = shlex.split(example)
+        found, name = get_command(app), program
+        while hasattr(found, "commands"):
+            name, *arguments = arguments
+            found = found.commands[name]
+        assert program == "enable"
+        found.make_context(name, arguments)  # raises if an option does not exist
+
+
+def test_help_names_the_providers_that_errors_name():
+    assert re.findall(r"(\w+) \(", LLM_HELP) == provider_names()
 
 
 def test_coverage_json(small):

@@ -1,0 +1,71 @@
+"""Lay out the help pages: commands under headings, and examples at the end of each page.
+
+Rich markup is off, so the pages are plain text that can be copied and compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from typer.core import TyperCommand, TyperGroup
+
+SECTIONS = {  # the commands under each heading of `enable --help`, in the order in which a newcomer needs them
+    "Record": ("capture", "trace", "models", "survey"),
+    "Measure": ("coverage", "report", "compare", "conformance"),
+    "Judge and write kernels": ("verify", "lint", "new", "refine", "generate", "campaign", "dialog", "tune", "fuse"),
+    "Run": ("run", "export", "library"),
+    "Set up": ("doctor", "platform", "shell"),
+}
+_UNLIMITED = 10_000  # characters; a long summary is wrapped and not cut off
+
+
+def examples(commands: Mapping[str, str]) -> str:
+    """Return the examples that end a help page.
+
+    Args:
+        commands: Command by purpose, a sentence without its full stop.
+    """
+    return "\n".join(["Examples:", *(f"  # {purpose}.\n  {command}" for purpose, command in commands.items())])
+
+
+class Command(TyperCommand):
+    """A command whose epilog is printed unchanged, so that its lines can be copied."""
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """Write the epilog without wrapping it."""
+        _write_unchanged(self.epilog, formatter)
+
+
+class CommandGroup(TyperGroup):
+    """A group that lists its commands with complete summaries."""
+
+    sections: Mapping[str, tuple[str, ...]] = {}
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """Write the epilog without wrapping it."""
+        _write_unchanged(self.epilog, formatter)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write a list for each section, and one for the commands in no section."""
+        named = {name for names in self.sections.values() for name in names}
+        rest = tuple(name for name in self.list_commands(ctx) if name not in named)
+        for heading, names in {**self.sections, "Commands": rest}.items():
+            commands = {name: self.get_command(ctx, name) for name in names}
+            rows = [(name, c.get_short_help_str(_UNLIMITED)) for name, c in commands.items() if c and not c.hidden]
+            if rows:
+                with formatter.section(heading):
+                    formatter.write_dl(rows)
+
+
+class TopLevelGroup(CommandGroup):
+    """The group of all commands, under the headings of `SECTIONS`."""
+
+    sections = SECTIONS
+
+
+def _write_unchanged(text: str | None, formatter: Any) -> None:
+    """Write a text after an empty line."""
+    if text:
+        formatter.write_paragraph()
+        formatter.write(f"{text}\n")
