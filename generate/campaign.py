@@ -38,7 +38,7 @@ class _Table(BaseModel):
 class Model(_Table):
     """Settings for the model that answers."""
 
-    provider: str = Field(default="replay", description="replay, openai or manual")
+    provider: str = Field(default="replay", description="manual, openai, replay or turns")
     name: str | None = Field(default=None, description="model that writes kernels")
     summarizer: str | None = Field(
         default=None, description="model that summarizes long reports; by default the same model"
@@ -199,18 +199,18 @@ def load(path: Path | None, **options: Any) -> Campaign:
     return parse(settings, str(path) if path else "the campaign")
 
 
-def parse(told: dict[str, Any], where: str) -> Campaign:
+def parse(settings: dict[str, Any], where: str) -> Campaign:
     """Return a validated campaign.
 
     Args:
-        told: Settings as in the TOML file.
+        settings: Settings as in the TOML file.
         where: Source of the settings, for the message.
 
     Raises:
         UserError: If a field is invalid; one line names the first such field.
     """
     try:
-        return Campaign.model_validate(told)
+        return Campaign.model_validate(settings)
     except ValidationError as error:
         table = error.errors()[0]["loc"][:-1]
         known = type(Campaign.model_fields[str(table[0])].default).model_fields if table else Campaign.model_fields

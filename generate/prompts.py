@@ -166,7 +166,7 @@ def _blocks(profile: Profile) -> dict[str, list[str]]:
     for module in OFFERED:
         public = known.module(module).values()
         lines[module] = [f"`{b.name}({b.signature})`: {b.summary}" for b in public if b.summary]
-    return {module: told for module, told in lines.items() if told}
+    return {module: module_lines for module, module_lines in lines.items() if module_lines}
 
 
 def _names(names: Iterable[str]) -> str:

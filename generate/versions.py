@@ -85,22 +85,22 @@ class Versions:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self._held = threading.local()
+        self._lock_state = threading.local()
 
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Lock the layer against changes by other processes and threads; reentrant."""
-        if getattr(self._held, "depth", 0):
+        if getattr(self._lock_state, "depth", 0):
             yield
             return
         self.root.mkdir(parents=True, exist_ok=True)
         with open(self.root / _LOCK, "a+b") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
-            self._held.depth = 1
+            self._lock_state.depth = 1
             try:
                 yield
             finally:
-                self._held.depth = 0
+                self._lock_state.depth = 0
 
     def put(self, group: str, name: str, source: str, provenance: dict[str, Any]) -> int:
         """Put a kernel in force, store it as a version, and return its number.

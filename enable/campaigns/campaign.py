@@ -20,7 +20,7 @@ import torch
 
 from enable.campaigns.engine_ray import Ray
 from enable.campaigns.selection import NO_CATEGORY, choose, trace_of
-from enable.campaigns.work import Place, Work, options_of, place_of, price_of
+from enable.campaigns.work import CampaignDirectory, Work, directory_of, options_of, price_of
 from enable.progress import doing, say
 from enable.providers import askable
 from enable.refine.engine import Engine, Local
@@ -62,27 +62,27 @@ def run_campaign(
     Raises:
         UserError: If the user has to fix something first, for example if a campaign with this name has other settings.
     """
-    place = place_of(workspace, campaign.name)
+    directory = directory_of(workspace, campaign.name)
     if restart:
-        place.put_aside()
+        directory.put_aside()
     with Work(workspace, base, campaign) as work:
-        state = _begun(place, work, campaign, words)
-        results = {row["overload"]: row for row in place.results()}
+        state = _begun(directory, work, campaign, words)
+        results = {row["overload"]: row for row in directory.results()}
         remaining = [o for o in state["operators"] if results.get(o, {}).get("exit") not in DONE]
         if remaining:
             for row in _work_on(work, remaining, state, words):
-                place.add(row)
+                directory.add(row)
                 results[row["overload"]] = row
     return summary(campaign.name, state, list(results.values()))
 
 
-def _begun(place: Place, work: Work, campaign: Campaign, words: Sequence[str]) -> dict[str, Any]:
+def _begun(directory: CampaignDirectory, work: Work, campaign: Campaign, words: Sequence[str]) -> dict[str, Any]:
     """Return the content of campaign.json; create it if the campaign is new.
 
     Raises:
         UserError: If the settings differ from those at the start.
     """
-    state = place.begun()
+    state = directory.begun()
     if state is None:
         provider = load_provider(campaign.model.provider, options_of(campaign))  # before anything is written
         chosen = choose(work.refinement, campaign)
@@ -93,7 +93,7 @@ def _begun(place: Place, work: Work, campaign: Campaign, words: Sequence[str]) -
             "operators": {c.operator.overload: c.category for c in chosen},
             "versions": {"torch": torch.__version__},
         }
-        place.begin(state)
+        directory.begin(state)
     if state["settings"] != campaign.of_work():
         changed = [k for k, v in campaign.of_work().items() if state["settings"].get(k) != v]
         raise UserError(
@@ -103,10 +103,10 @@ def _begun(place: Place, work: Work, campaign: Campaign, words: Sequence[str]) -
     return state
 
 
-def _work_on(work: Work, left: list[str], told: dict[str, Any], words: Sequence[str]) -> Iterator[dict[str, Any]]:
+def _work_on(work: Work, left: list[str], state: dict[str, Any], words: Sequence[str]) -> Iterator[dict[str, Any]]:
     """Run the dialogs of the remaining operators, and yield a result row for each."""
     budget = _budget(work)
-    categories, counts = told["operators"], Counter[str]()
+    categories, counts = state["operators"], Counter[str]()
     aborted: list[str] = []
     with doing(work.campaign.name, len(left)) as progress:
         for result in _engine(work, budget, words).run(left):
@@ -127,7 +127,7 @@ def _budget(work: Work) -> Budget:
     """Return the campaign's budget, less the amounts that its earlier runs used."""
     spending, model = work.campaign.budget, work.campaign.model
     budget = Budget(spending.calls, spending.tokens, spending.money)
-    charge_runs(budget, work.place.dialogs, price_of(model.price), price_of(model.summarizer_price or model.price))
+    charge_runs(budget, work.directory.dialogs, price_of(model.price), price_of(model.summarizer_price or model.price))
     return budget
 
 
@@ -144,13 +144,13 @@ def _model_name(campaign: Campaign) -> str:
     return f"{campaign.model.provider} {campaign.model.name or ''}".rstrip()
 
 
-def summary(name: str, told: dict[str, Any], results: list[dict[str, Any]]) -> dict[str, Any]:
+def summary(name: str, state: dict[str, Any], results: list[dict[str, Any]]) -> dict[str, Any]:
     """Return counts by exit, totals, and the result rows."""
     rows = {row["overload"]: row for row in results}
-    exits = Counter(rows[o]["exit"] if o in rows else "NOT_BEGUN" for o in told["operators"])
+    exits = Counter(rows[o]["exit"] if o in rows else "NOT_BEGUN" for o in state["operators"])
     return {
         "campaign": name,
-        "total": len(told["operators"]),
+        "total": len(state["operators"]),
         "exits": dict(exits.most_common()),
         "calls": sum(row["calls"] for row in results),
         "tokens": sum(row["tokens"] for row in results),
@@ -161,10 +161,10 @@ def summary(name: str, told: dict[str, Any], results: list[dict[str, Any]]) -> d
 def plan(workspace: Workspace, base: Path | None, campaign: Campaign) -> dict[str, Any]:
     """Return the settings and operators of a campaign, without a call to a model and without writing anything."""
     with Work(workspace, base, campaign) as work:
-        state = work.place.begun()
+        state = work.directory.begun()
         names = list(state["operators"]) if state else [c.operator.overload for c in choose(work.refinement, campaign)]
         rows = [_planned(work, overload) for overload in names]
-        done = {row["overload"]: row["exit"] for row in work.place.results()}
+        done = {row["overload"]: row["exit"] for row in work.directory.results()}
     settings = {**campaign.model_dump(mode="json"), "trace": trace_of(campaign)}
     return {"settings": settings, "operators": [{**row, "exit": done.get(row["overload"])} for row in rows]}
 

@@ -47,7 +47,7 @@ class Ray:
         self._ray, self._budget, self._workers = ray, budget, campaign.workers
         base = os.path.abspath(session.base) if session.base else None
         root = os.path.abspath(session.workspace.root)
-        self._given = (root, base, campaign.model_dump_json(), tuple(words))
+        self._task_arguments = (root, base, campaign.model_dump_json(), tuple(words))
         gpus = 0 if session.platform.name == "sim" else 1
         self._task = ray.remote(_hold).options(num_cpus=1, num_gpus=gpus, max_retries=RETRIES)
 
@@ -62,7 +62,7 @@ class Ray:
             while waiting or running:
                 while waiting and len(running) < self._workers:
                     overload = waiting.pop(0)
-                    running[self._task.remote(*self._given, overload, self._budget.left())] = overload
+                    running[self._task.remote(*self._task_arguments, overload, self._budget.left())] = overload
                 with redirect_stdout(sys.stderr):  # Ray prints messages about lost workers to stdout
                     (done,), _ = self._ray.wait(list(running), num_returns=1)
                 overload = running.pop(done)

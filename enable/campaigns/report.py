@@ -15,7 +15,7 @@ from typing import Any
 import pandas as pd
 
 from enable.campaigns.plots import axes_of
-from enable.campaigns.work import Place
+from enable.campaigns.work import CampaignDirectory
 from generate.campaign import flattened
 from generate.journal import NAME, event_of, read_journal, runs_of, slug
 from generate.machine import EventKind, Flaw
@@ -39,7 +39,7 @@ _VARYING = re.compile(r"0x[0-9a-f]+|\d+(\.\d+)?(e[+-]?\d+)?|'[^']*'|\"[^\"]*\"|`
 
 
 @dataclass(frozen=True)
-class Told:
+class CampaignResults:
     """The data for one campaign's report.
 
     Attributes:
@@ -57,20 +57,20 @@ class Told:
     total: int
 
 
-def read(place: Place) -> Told:
+def read(directory: CampaignDirectory) -> CampaignResults:
     """Return the data for a campaign's report.
 
     Raises:
         UserError: If there is no such campaign, or if it is damaged.
     """
-    state = place.begun()
+    state = directory.begun()
     if state is None:
-        names = sorted(p.name for p in place.path.parent.glob("*") if p.is_dir())
-        raise UserError(f"no campaign {place.path.name!r}; there are: {', '.join(names) or 'none'}")
-    results = {row["overload"]: row for row in place.results()}
+        names = sorted(p.name for p in directory.path.parent.glob("*") if p.is_dir())
+        raise UserError(f"no campaign {directory.path.name!r}; there are: {', '.join(names) or 'none'}")
+    results = {row["overload"]: row for row in directory.results()}
     rows, answers = [], []
     for overload, category in state["operators"].items():
-        judged = list(_answers(place.dialogs / slug(overload)))
+        judged = list(_answers(directory.dialogs / slug(overload)))
         answers += [{"overload": overload, "category": category, **answer} for answer in judged]
         row = results.get(overload, {})
         rows.append(
@@ -89,7 +89,7 @@ def read(place: Place) -> Told:
         )
     operators, judged_answers = pd.DataFrame(rows, columns=_OPERATOR), pd.DataFrame(answers, columns=_ANSWER)
     operators = operators.astype({"passed": bool})
-    return Told(place.path.name, state["settings"], operators, judged_answers, len(state["operators"]))
+    return CampaignResults(directory.path.name, state["settings"], operators, judged_answers, len(state["operators"]))
 
 
 def _answers(home: Path) -> Iterator[dict[str, Any]]:
@@ -124,25 +124,25 @@ def cause(outcome: str, report: str) -> str:
     return f"{outcome}: {_VARYING.sub('*', telling or (lines[0] if lines else ''))[:120]}"
 
 
-def cumulative(told: Told) -> pd.Series[float]:
+def cumulative(campaign: CampaignResults) -> pd.Series[float]:
     """Return the percentage of operators that passed within n answers, indexed by n."""
-    passed = told.operators[told.operators.passed]
+    passed = campaign.operators[campaign.operators.passed]
     most = int(passed.calls.max()) if len(passed) else 0
     counts = [(passed.calls <= n).sum() for n in range(1, most + 1)]
-    return pd.Series([100.0 * c / max(1, told.total) for c in counts], index=range(1, most + 1), dtype=float)
+    return pd.Series([100.0 * c / max(1, campaign.total) for c in counts], index=range(1, most + 1), dtype=float)
 
 
-def union(campaigns: Sequence[Told]) -> dict[str, list[str]]:
+def union(campaigns: Sequence[CampaignResults]) -> dict[str, list[str]]:
     """Return the operators that passed in at least one campaign, and those that passed in none."""
-    passed = {o for told in campaigns for o in told.operators[told.operators.passed].overload}
-    all_operators = {o for told in campaigns for o in told.operators.overload}
+    passed = {o for campaign in campaigns for o in campaign.operators[campaign.operators.passed].overload}
+    all_operators = {o for campaign in campaigns for o in campaign.operators.overload}
     return {"passed": sorted(passed), "left": sorted(all_operators - passed)}
 
 
-def mended(told: Told) -> dict[str, dict[str, int]]:
+def mended(campaign: CampaignResults) -> dict[str, dict[str, int]]:
     """Return by kind of feedback how many answers got it, were followed by another answer, and then got further."""
     counts: dict[str, dict[str, int]] = defaultdict(lambda: {"answers": 0, "answered_again": 0, "got_further": 0})
-    for _, group in told.answers.groupby("overload", sort=False):
+    for _, group in campaign.answers.groupby("overload", sort=False):
         outcomes = list(group.outcome)
         for outcome, following in zip(outcomes, [*outcomes[1:], None], strict=True):
             if outcome == Outcome.PASS:
@@ -154,47 +154,51 @@ def mended(told: Told) -> dict[str, dict[str, int]]:
     return dict(counts)
 
 
-def clusters(campaigns: Iterable[Told]) -> list[dict[str, Any]]:
+def clusters(campaigns: Iterable[CampaignResults]) -> list[dict[str, Any]]:
     """Return the causes for operators that did not pass, the most common first, with their operators."""
     operators_by_cause: dict[str, set[str]] = defaultdict(set)
-    for told in campaigns:
-        for row in told.operators[~told.operators.passed].itertuples():
+    for campaign in campaigns:
+        for row in campaign.operators[~campaign.operators.passed].itertuples():
             if row.exit not in ("NOT_BEGUN", "WAITING"):
                 operators_by_cause[str(row.cause)].add(str(row.overload))
     ordered = sorted(operators_by_cause.items(), key=lambda item: (-len(item[1]), item[0]))
     return [{"cause": text, "operators": sorted(overloads)} for text, overloads in ordered]
 
 
-def differing(campaigns: Sequence[Told]) -> dict[str, list[Any]]:
+def differing(campaigns: Sequence[CampaignResults]) -> dict[str, list[Any]]:
     """Return the settings that differ between the campaigns, with all their values: the axes of an ablation."""
-    flat = [dict(flattened(told.settings)) for told in campaigns]
+    flat = [dict(flattened(campaign.settings)) for campaign in campaigns]
     names = list(dict.fromkeys(name for settings in flat for name in settings))
     values = {name: [settings.get(name) for settings in flat] for name in names}
-    return {name: found for name, found in values.items() if any(v != found[0] for v in found)}
+    return {
+        name: setting_values
+        for name, setting_values in values.items()
+        if any(v != setting_values[0] for v in setting_values)
+    }
 
 
-def report(campaigns: Sequence[Told]) -> dict[str, Any]:
+def report(campaigns: Sequence[CampaignResults]) -> dict[str, Any]:
     """Return the object that `enable campaign report --json` prints."""
     return {
-        "campaigns": [_one(told) for told in campaigns],
+        "campaigns": [_one(campaign) for campaign in campaigns],
         "differing": differing(campaigns),
         "union": union(campaigns),
         "causes": clusters(campaigns),
     }
 
 
-def _one(told: Told) -> dict[str, Any]:
+def _one(campaign: CampaignResults) -> dict[str, Any]:
     """Return one campaign's part of the report."""
-    rows = told.operators
+    rows = campaign.operators
     passed = rows[rows.passed]
-    percent_by_calls = cumulative(told)
+    percent_by_calls = cumulative(campaign)
     categories = rows.groupby("category").passed.agg(["size", "sum"])
     return {
-        "campaign": told.name,
+        "campaign": campaign.name,
         "model": " ".join(
-            str(told.settings["model"][key]) for key in ("provider", "name") if told.settings["model"][key]
+            str(campaign.settings["model"][key]) for key in ("provider", "name") if campaign.settings["model"][key]
         ),
-        "total": told.total,
+        "total": campaign.total,
         "passed": int(rows.passed.sum()),
         "percent": round(100 * float(rows.passed.mean()), 1) if len(rows) else 0.0,
         "exits": dict(Counter(rows.exit)),
@@ -205,19 +209,19 @@ def _one(told: Told) -> dict[str, Any]:
         "seconds": {"model": round(float(rows.model_s.sum()), 1), "tests": round(float(rows.tests_s.sum()), 1)},
         "categories": {str(c): {"total": int(r["size"]), "passed": int(r["sum"])} for c, r in categories.iterrows()},
         "passed_within_calls": {n: round(float(percent_by_calls[n]), 1) for n in _STEPS if n in percent_by_calls.index},
-        "feedback": mended(told),
+        "feedback": mended(campaign),
     }
 
 
-def draw(campaigns: Sequence[Told], path: Path) -> None:
+def draw(campaigns: Sequence[CampaignResults], path: Path) -> None:
     """Draw cumulative coverage against LLM calls, one step curve per campaign; the suffix selects the file type.
 
     Raises UserError as `plots.axes_of` does.
     """
     with axes_of(path) as axes:
-        for told in campaigns:
-            percent_by_calls = cumulative(told)
-            label = f"{told.name} ({told.total} operators)"
+        for campaign in campaigns:
+            percent_by_calls = cumulative(campaign)
+            label = f"{campaign.name} ({campaign.total} operators)"
             axes.step([0, *percent_by_calls.index], [0.0, *percent_by_calls], where="post", label=label)
         axes.set_xlabel("LLM calls of an operator")
         axes.set_ylabel("operators that pass (%)")

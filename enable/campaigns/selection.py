@@ -69,32 +69,32 @@ def _overloads(refinement: Refinement, campaign: Campaign) -> Iterable[str]:
         if needs_kernel(signature.overload, signature.kind):
             calls[signature.overload] += signature.calls
     if match is None:
-        return [o for given in campaign.operators for o in _named(refinement, name, given, calls)]
+        return [o for word in campaign.operators for o in _named(refinement, name, word, calls)]
     matches = match_overloads(trace, session.library)
     if match[1] == "failing":
         wanted = {row.overload for row in session.coverage(name).failing()}
     else:
-        wanted = {o for o, found in matches.items() if match[1] == "every" or found is None}
+        wanted = {o for o, kernel_match in matches.items() if match[1] == "every" or kernel_match is None}
     return [o for o, _ in calls.most_common() if o in wanted and o in refinement.cases]
 
 
-def _named(refinement: Refinement, trace: str, given: str, calls: Counter[str]) -> list[str]:
+def _named(refinement: Refinement, trace: str, word: str, calls: Counter[str]) -> list[str]:
     """Return the overloads for a user's word: one overload, or those that an OpInfo operator calls.
 
     An OpInfo operator stands for its overloads without a kernel, or for all its overloads if each has a kernel.
     """
-    if "::" in given:
-        resolve(given)
-        return [given]
+    if "::" in word:
+        resolve(word)
+        return [word]
     operators, library = refinement.users.operators, refinement.session.library
-    if given not in operators and is_known(full(given)):
-        return [full(given)]
-    if given not in operators:
-        name = f"opinfo-{given}"
-        record = refinement.session.workspace.command("capture", "opinfo", "--op", given, "--name", name)
+    if word not in operators and is_known(full(word)):
+        return [full(word)]
+    if word not in operators:
+        name = f"opinfo-{word}"
+        record = refinement.session.workspace.command("capture", "opinfo", "--op", word, "--name", name)
         raise UserError(
-            f"{given!r} is neither an overload such as aten::exp nor an operator of OpInfo in the trace {trace}; "
+            f"{word!r} is neither an overload such as aten::exp nor an operator of OpInfo in the trace {trace}; "
             f"record it: {record}, and pass --trace {name}"
         )
-    missing = [o for o in operators[given] if library.match(o) is None]
-    return sorted(missing or operators[given], key=lambda o: (-calls[o], o))
+    missing = [o for o in operators[word] if library.match(o) is None]
+    return sorted(missing or operators[word], key=lambda o: (-calls[o], o))

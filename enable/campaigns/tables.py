@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from enable.campaigns.campaign import summary
-from enable.campaigns.work import Place
+from enable.campaigns.work import CampaignDirectory
 from enable.tables import table
 from enable.workspace import Workspace
 from generate.campaign import flattened
@@ -15,9 +15,9 @@ from generate.campaign import flattened
 _SHOWN = 40  # maximum number of operators in a printed plan
 
 
-def plan_lines(found: dict[str, Any]) -> str:
+def plan_lines(plan: dict[str, Any]) -> str:
     """Return a plan as text: the settings that have a value, the operators, and their count by category."""
-    settings, rows = found["settings"], found["operators"]
+    settings, rows = plan["settings"], plan["operators"]
     lines = [f"campaign {settings['name']}"]
     lines += [
         f"  {name:<22} {value}" for name, value in flattened(settings) if name != "name" and value not in (None, "", [])
@@ -33,16 +33,16 @@ def plan_lines(found: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def campaign_lines(found: dict[str, Any], next_: str) -> str:
+def campaign_lines(result: dict[str, Any], next_: str) -> str:
     """Return the result for each operator, the totals, and the next command to type."""
     columns = {"overload": "overload", "category": "category", "exit": "exit", "dialogs": "dialogs"}
     columns |= {"calls": "LLM calls", "tokens": "tokens", "kernel": "kernel"}
-    rows = [{shown: row[key] for key, shown in columns.items()} for row in found["operators"]]
+    rows = [{shown: row[key] for key, shown in columns.items()} for row in result["operators"]]
     lines = [table(rows)] if rows else []
-    lines += [f"{r['overload']}: {r['detail']}" for r in found["operators"] if r["exit"] != "PASSED"]
-    exits = ", ".join(f"{n} {exit}" for exit, n in found["exits"].items()) or "nothing to do"
-    spent = f"{found['calls']} LLM calls, {found['tokens']} tokens"
-    lines.append(f"{found['campaign']}: {found['total']} operators: {exits}; {spent}")
+    lines += [f"{r['overload']}: {r['detail']}" for r in result["operators"] if r["exit"] != "PASSED"]
+    exits = ", ".join(f"{n} {exit}" for exit, n in result["exits"].items()) or "nothing to do"
+    spent = f"{result['calls']} LLM calls, {result['tokens']} tokens"
+    lines.append(f"{result['campaign']}: {result['total']} operators: {exits}; {spent}")
     return "\n".join([*lines, f"  next  {next_}"])
 
 
@@ -50,10 +50,10 @@ def listed(workspace: Workspace) -> list[dict[str, Any]]:
     """Return one row per campaign, sorted by name."""
     rows = []
     for path in sorted(p for p in (workspace.root / "campaigns").glob("*") if p.is_dir()):
-        place = Place(path)
-        state = place.begun()
+        directory = CampaignDirectory(path)
+        state = directory.begun()
         if state is not None:
-            totals = summary(path.name, state, place.results())
+            totals = summary(path.name, state, directory.results())
             exits = ", ".join(f"{n} {exit}" for exit, n in totals["exits"].items())
             rows.append({"campaign": path.name, "operators": totals["total"], "exits": exits, "calls": totals["calls"]})
     return rows
@@ -64,12 +64,12 @@ def list_lines(rows: list[dict[str, Any]]) -> str:
     return table(rows) if rows else "no campaign here yet; to begin one, see: enable generate --help"
 
 
-def report_lines(found: dict[str, Any]) -> str:
+def report_lines(report: dict[str, Any]) -> str:
     """Return a report as tables with headings."""
-    campaigns = found["campaigns"]
+    campaigns = report["campaigns"]
     parts = [table([_campaign_row(one) for one in campaigns])]
-    if found["differing"]:
-        rows = [{"setting": k, **_columns(campaigns, map(str, values))} for k, values in found["differing"].items()]
+    if report["differing"]:
+        rows = [{"setting": k, **_columns(campaigns, map(str, values))} for k, values in report["differing"].items()]
         parts.append("Settings that differ\n" + table(rows))
     categories = sorted({c for one in campaigns for c in one["categories"]})
     rows = [
@@ -89,13 +89,13 @@ def report_lines(found: dict[str, Any]) -> str:
     ]
     if rows:
         parts.append("Feedback, and the answers that followed\n" + table(rows))
-    if found["causes"]:
+    if report["causes"]:
         rows = [
             {"operators": len(c["operators"]), "cause": c["cause"], "such as": ", ".join(c["operators"][:3])}
-            for c in found["causes"]
+            for c in report["causes"]
         ]
         parts.append("What the last answer failed by\n" + table(rows))
-    passed, left = (len(found["union"][name]) for name in ("passed", "left"))
+    passed, left = (len(report["union"][name]) for name in ("passed", "left"))
     parts.append(f"Together: {passed} of {passed + left} operators passed in at least one campaign")
     return "\n\n".join(parts)
 

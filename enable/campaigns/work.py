@@ -27,7 +27,7 @@ _FILE, _RESULTS = "campaign.json", "results.jsonl"
 
 
 @dataclass(frozen=True)
-class Place:
+class CampaignDirectory:
     """A campaign's directory."""
 
     path: Path
@@ -57,10 +57,10 @@ class Place:
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise UserError(f"{self.path / _FILE}: damaged ({error!r}); begin anew with --restart") from error
 
-    def begin(self, told: dict[str, Any]) -> None:
+    def begin(self, state: dict[str, Any]) -> None:
         """Create the directory and write campaign.json."""
         self.path.mkdir(parents=True, exist_ok=True)
-        write_durably(self.path / _FILE, [json.dumps({"format": FORMAT, **told}, indent=1).encode()])
+        write_durably(self.path / _FILE, [json.dumps({"format": FORMAT, **state}, indent=1).encode()])
 
     def results(self) -> list[dict[str, Any]]:
         """Return the last result row for each operator.
@@ -98,9 +98,9 @@ class Place:
             self.path.rename(self.path.with_name(f"{self.path.name}.old-{number}"))
 
 
-def place_of(workspace: Workspace, name: str) -> Place:
+def directory_of(workspace: Workspace, name: str) -> CampaignDirectory:
     """Return the directory for a campaign name."""
-    return Place(workspace.root / "campaigns" / name)
+    return CampaignDirectory(workspace.root / "campaigns" / name)
 
 
 def options_of(campaign: Campaign, role: str = "generator") -> Options:
@@ -112,9 +112,9 @@ def options_of(campaign: Campaign, role: str = "generator") -> Options:
     return Options(name, model.base_url, model.recordings, price=price_of(price))
 
 
-def price_of(told: tuple[float, float] | None) -> Price:
+def price_of(prices: tuple[float, float] | None) -> Price:
     """Return a price for a pair of numbers; zero for None."""
-    return Price(*told) if told else Price()
+    return Price(*prices) if prices else Price()
 
 
 class Work:
@@ -129,7 +129,7 @@ class Work:
             campaign: Settings.
             tests: Number of parallel tests, by default the campaign's setting.
         """
-        self.campaign, self.place = campaign, place_of(workspace, campaign.name)
+        self.campaign, self.directory = campaign, directory_of(workspace, campaign.name)
         self.session = Session(workspace, base, campaign.platform, tests or campaign.tests)
 
     def __enter__(self) -> Work:
@@ -158,7 +158,9 @@ class Work:
         """
         command = lambda overload: shlex.join(["enable", *words])  # noqa: E731
         model = self.campaign.model
-        terms = Terms(self.campaign.machine_limits(), self.campaign.switches(), self.place.dialogs, command, once=True)
+        terms = Terms(
+            self.campaign.machine_limits(), self.campaign.switches(), self.directory.dialogs, command, once=True
+        )
         summarizer = self._model("summarizer", budget) if model.summarizer else None
         return Holder(self.refinement, self._model("generator", budget), terms, summarizer)
 

@@ -55,7 +55,7 @@ def report(
     from enable.campaigns.report import draw, read
     from enable.campaigns.report import report as made
     from enable.campaigns.tables import listed, report_lines
-    from enable.campaigns.work import place_of
+    from enable.campaigns.work import directory_of
     from enable.workspace import Workspace
     from traces import UserError
 
@@ -63,7 +63,7 @@ def report(
     chosen = names or [row["campaign"] for row in listed(workspace)]
     if not chosen:
         raise UserError("no campaign here yet; to begin one, see: enable generate --help")
-    campaigns = [read(place_of(workspace, name)) for name in chosen]
+    campaigns = [read(directory_of(workspace, name)) for name in chosen]
     if plot is not None:
         draw(campaigns, plot)
     results = made(campaigns)

@@ -157,7 +157,7 @@ def command(  # noqa: PLR0913 - one parameter an option
             dataflow=dataflow,
         )
         target_options = {
-            "settings": _given(settings or [], data),
+            "settings": _parse_settings(settings or [], data),
             "batch": batch,
             "optimizer": optimizer,
             "device": device,
@@ -215,18 +215,20 @@ def _record_model(
     return result, capture_lines(result, workspace.command("coverage", shown))
 
 
-def _limits(*, max_bytes: str, max_blob: str, phases: list[str] | None, ops: list[str] | None, **others: Any) -> Limits:
+def _limits(
+    *, max_bytes: str, max_blob: str, phases: list[str] | None, ops: list[str] | None, **options: Any
+) -> Limits:
     """Parse the limits; invalid values are rejected before the user's code is imported."""
     return Limits(
         max_bytes=parse_size(max_bytes),
         max_blob=parse_size(max_blob),
         phases=tuple(phases or ()),
         ops=tuple(map(_pattern, ops or ())),
-        **others,
+        **options,
     )
 
 
-def _given(settings: list[str], data: Path | None) -> dict[str, str]:
+def _parse_settings(settings: list[str], data: Path | None) -> dict[str, str]:
     """Return the settings by name, including the data file."""
     return dict(map(_setting, settings)) | ({} if data is None else {"data": str(data)})
 

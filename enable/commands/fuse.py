@@ -73,7 +73,7 @@ def command(  # noqa: PLR0913 - one parameter an option
         _problem(Path(model), out, as_json)
         return
     from enable.fuse.composed import compose_all
-    from enable.fuse.search import as_json as told
+    from enable.fuse.search import as_json as fusion_json
     from enable.fuse.search import fuse, kernel_state, rows
     from enable.tables import table
     from enable.workspace import Workspace
@@ -104,7 +104,7 @@ def command(  # noqa: PLR0913 - one parameter an option
         store.close()
     states = {fusion.overload: kernel_state(kernels, standings, fusion) for fusion in fusions_found}
     if as_json:
-        fusions = [told(f, states[f.overload]) for f in fusions_found]
+        fusions = [fusion_json(f, states[f.overload]) for f in fusions_found]
         typer.echo(json.dumps({"fusions": fusions, "not_composed": reasons, "refused": sorted(refused)}))
     elif not fusions_found:
         typer.echo(f"no fusions yet; find some: {workspace.command('fuse', model or 'MODEL')}")

@@ -127,15 +127,17 @@ def command(  # noqa: PLR0913 - each is an option of the command
                 table = verifier.report(report, request)
                 typer.echo(json.dumps(table.as_json()) if as_json else table.text())
                 raise typer.Exit(0 if table.sound else 1)
-            found = [verifier.verify(target, op, request)] if target is not None else verifier.verify_library(request)
+            findings = (
+                [verifier.verify(target, op, request)] if target is not None else verifier.verify_library(request)
+            )
     if as_json:
-        typer.echo(json.dumps(vars(found[0]) if target is not None else [vars(f) for f in found]))
+        typer.echo(json.dumps(vars(findings[0]) if target is not None else [vars(f) for f in findings]))
     else:
         from enable.cover.finding import finding_lines
 
         words = [*program, *typed(context, ("seed", "case", "as_json")), "--seed", str(seed)]
-        typer.echo("\n".join(finding_lines(f, words) for f in found))
-    if not all(f.outcome == "PASS" for f in found):
+        typer.echo("\n".join(finding_lines(f, words) for f in findings))
+    if not all(f.outcome == "PASS" for f in findings):
         sys.stdout.flush()
         raise typer.Exit(1)
 

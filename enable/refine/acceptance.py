@@ -145,13 +145,15 @@ def roll_back(session: Session, group: str, name: str, to: int | None = None) ->
     return number
 
 
-def _fit(proposal: Proposal, before: Library, others: Recorded, kernel: KernelFile | None = None) -> LibraryChange:
+def _fit(
+    proposal: Proposal, before: Library, recorded_cases: Recorded, kernel: KernelFile | None = None
+) -> LibraryChange:
     """Return the change from the library `before` to the same library with the proposal.
 
     Args:
         proposal: The proposed kernel file.
         before: Library in force.
-        others: The workspace's recorded cases.
+        recorded_cases: The workspace's recorded cases.
         kernel: The proposal's parsed kernel file, if the caller has it.
 
     Raises:
@@ -165,7 +167,7 @@ def _fit(proposal: Proposal, before: Library, others: Recorded, kernel: KernelFi
     broken = broken_calls(before, after)
     if broken:
         raise UserError(broken)
-    cases = (*proposal.shown, *proposal.held_back, *others.cases)
+    cases = (*proposal.shown, *proposal.held_back, *recorded_cases.cases)
     return LibraryChange(kernel, before, after, frozenset({*kernel.overloads, *(c.overload for c in cases)}))
 
 
@@ -179,7 +181,7 @@ def _is_unchanged(session: Session, proposal: Proposal, change: LibraryChange) -
 
 
 def _facts(
-    session: Session, proposal: Proposal, change: LibraryChange, others: Recorded, few: Mapping[str, int]
+    session: Session, proposal: Proposal, change: LibraryChange, recorded_cases: Recorded, few: Mapping[str, int]
 ) -> dict[str, Any]:
     """Return the entries that a trial adds to a version's provenance."""
     held_back_counts = Counter(case.overload for case in proposal.held_back)
@@ -193,8 +195,8 @@ def _facts(
         "calls": list(change.kernel.calls),
         "replaces": replaced.key if replaced is not None else None,
         "cases": {"shown": len(proposal.shown), "held_back": len(proposal.held_back)},
-        "traces_asked": list(others.traces),
-        "traces_unread": dict(others.unread),
+        "traces_asked": list(recorded_cases.traces),
+        "traces_unread": dict(recorded_cases.unread),
         "nothing_held_back": {o: f"fewer than {HELD_BACK} cases" for o in served if not held_back_counts[o]},
         "few_cases": dict(few),
     }

@@ -87,19 +87,19 @@ def add(session: Session, file: Path, few_cases: bool = False) -> Added:
     return Added(f"{group}/{name}", kernel.overloads, counts, result)
 
 
-def lines(found: Added, file: Path, session: Session) -> str:
+def lines(added: Added, file: Path, session: Session) -> str:
     """Return the report on an added kernel as text, with the next command to type."""
-    history = session.workspace.command("library", "history", found.overloads[0], *library_words(session.base))
-    cases = ", ".join(f"{count} {where}" for where, count in found.cases.items() if count)
-    if isinstance(found.result, Accepted):
+    history = session.workspace.command("library", "history", added.overloads[0], *library_words(session.base))
+    cases = ", ".join(f"{count} {where}" for where, count in added.cases.items() if count)
+    if isinstance(added.result, Accepted):
         return (
-            f"{found.kernel}: version {found.result.version}, by hand, is in force for {', '.join(found.overloads)}\n"
+            f"{added.kernel}: version {added.result.version}, by hand, is in force for {', '.join(added.overloads)}\n"
             f"  cases  {cases}: all passed\n  next   {history}"
         )
     return "\n".join(
         [
-            f"{found.kernel}: refused; what was in force still is",
-            *(f"  {reason}" for reason in found.result.reasons),
+            f"{added.kernel}: refused; what was in force still is",
+            *(f"  {reason}" for reason in added.result.reasons),
             f"  cases  {cases}",
             f"  next   {session.command('verify', str(file))}",
         ]

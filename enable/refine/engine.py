@@ -49,7 +49,7 @@ class Local:
                     overload = waiting.get_nowait()
                 except queue.Empty:
                     return
-                ended.put(self._held(overload))
+                ended.put(self._attempt(overload))
 
         for _ in range(min(self._workers, len(overloads))):
             threading.Thread(target=work, daemon=True).start()
@@ -62,7 +62,7 @@ class Local:
         finally:
             stop.set()
 
-    def _held(self, overload: str) -> HeldDialogs | BaseException:
+    def _attempt(self, overload: str) -> HeldDialogs | BaseException:
         """Return the result for one operator, or the exception that the caller has to raise."""
         try:
             return self._hold(overload)

@@ -133,17 +133,17 @@ def _standing(row: dict[str, Any]) -> str:
     return f"{row['origin']} ({few})" if few else str(row["origin"])
 
 
-def _few(told: Mapping[str, int]) -> str:
+def _few(counts: Mapping[str, int]) -> str:
     """Return a note on the low case counts behind an accepted version; '' if there were enough."""
-    return f"few cases: {', '.join(map(str, told.values()))}" if told else ""
+    return f"few cases: {', '.join(map(str, counts.values()))}" if counts else ""
 
 
-def history_table(found: dict[str, Any]) -> str:
+def history_table(history: dict[str, Any]) -> str:
     """Return a kernel's versions as a text table, oldest first."""
-    if not found["versions"] and found["origin"] == BASE_LIBRARY:
-        return f"{found['overload']}: {found['kernel']} is the base library's kernel; none was accepted here"
-    force = f"{found['kernel']}: {_in_force(found['origin'])}"
-    if not found["versions"]:
+    if not history["versions"] and history["origin"] == BASE_LIBRARY:
+        return f"{history['overload']}: {history['kernel']} is the base library's kernel; none was accepted here"
+    force = f"{history['kernel']}: {_in_force(history['origin'])}"
+    if not history["versions"]:
         return force
     shown = [
         {
@@ -156,7 +156,7 @@ def history_table(found: dict[str, Any]) -> str:
             "by": v["provenance"].get("model") or v["provenance"].get("by") or "",
             "traces": ", ".join(v["provenance"].get("traces", ())),
         }
-        for v in found["versions"]
+        for v in history["versions"]
     ]
     return f"{table(shown)}\n\n{force}"
 

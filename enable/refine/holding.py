@@ -181,15 +181,15 @@ class _Clock:
     def __init__(self) -> None:
         self.spent = {"model": 0.0, "tests": 0.0}
 
-    def timed(self, what: str, work: Callable[..., Any]) -> Callable[..., Any]:
-        """Return `work`, wrapped so that its duration is added to the activity `what`."""
+    def timed(self, activity: str, work: Callable[..., Any]) -> Callable[..., Any]:
+        """Return `work`, wrapped so that its duration is added to `activity`."""
 
         def run(*args: Any) -> Any:
             begun = time.monotonic()
             try:
                 return work(*args)
             finally:
-                self.spent[what] += time.monotonic() - begun
+                self.spent[activity] += time.monotonic() - begun
 
         return run
 
@@ -207,7 +207,7 @@ class _Timed:
 
 
 def accepted(
-    refinement: Refinement, operator: Operator, held: HeldDialogs, model: str
+    refinement: Refinement, operator: Operator, result: HeldDialogs, model: str
 ) -> tuple[HeldDialogs, str | None]:
     """Put the kernel from an operator's dialogs in force, if it passed.
 
@@ -215,13 +215,13 @@ def accepted(
         The result and the kernel's path in the library. If the kernel is refused, the result has the exit
         REFUSED and the path is None.
     """
-    if held.source is None:
-        return held, None
-    tried = held.tried or refinement.test(operator, held.source)
-    decision = refinement.accept(tried, held.provenance(model))
+    if result.source is None:
+        return result, None
+    tried = result.tried or refinement.test(operator, result.source)
+    decision = refinement.accept(tried, result.provenance(model))
     if isinstance(decision, Accepted):
-        return held, os.fspath(decision.path)
-    return replace(held, exit=REFUSED, detail=decision.reason, source=None, tried=None), None
+        return result, os.fspath(decision.path)
+    return replace(result, exit=REFUSED, detail=decision.reason, source=None, tried=None), None
 
 
 def failed(overload: str, error: Exception) -> HeldDialogs:
@@ -233,7 +233,7 @@ def _report(overload: str) -> OnEvent:
     """Return a callback that prints each completed step to stderr."""
 
     def tell(state: State, event: Event) -> None:
-        what = {
+        description = {
             EventKind.PROMPTED: "prompt written",
             EventKind.ANSWERED: "the model answered",
             EventKind.LINT_CLEAN: "lint clean",
@@ -241,7 +241,7 @@ def _report(overload: str) -> OnEvent:
             EventKind.TEST_PASSED: "every case passes",
             EventKind.TEST_FAILED: ", ".join(f"{n} {outcome}" for outcome, n in event.counts.items()),
         }.get(event.kind)
-        if what:
-            say(f"{overload}  dialog {state.dialog}, call {state.calls}: {what}")
+        if description:
+            say(f"{overload}  dialog {state.dialog}, call {state.calls}: {description}")
 
     return tell

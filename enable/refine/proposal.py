@@ -122,11 +122,11 @@ class ProposalTrial:
     To save time, the kernel in force is judged only on cases that do not pass with the proposal.
     """
 
-    def __init__(self, session: Session, proposal: Proposal, change: LibraryChange, others: Recorded) -> None:
+    def __init__(self, session: Session, proposal: Proposal, change: LibraryChange, recorded_cases: Recorded) -> None:
         self._session, self._proposal, self._change = session, proposal, change
         asked = {case.id for case in (*proposal.shown, *proposal.held_back)}
-        self._others = [case for case in others.cases if case.id not in asked]
-        self._held = {case.id for case in (*proposal.held_back, *split(self._others)[1])}
+        self._recorded_cases = [case for case in recorded_cases.cases if case.id not in asked]
+        self._hidden_ids = {case.id for case in (*proposal.held_back, *split(self._recorded_cases)[1])}
         self._profile = load_profile(session.platform.lint).with_blocks(BLOCKS)
         self._shown = sorted(self._served(proposal.shown), key=lambda c: c.overload != change.kernel.overloads[0])
         options = TrialOptions(
@@ -139,7 +139,7 @@ class ProposalTrial:
         stages = [
             TrialStage("shown", self._shown, first=False, demanded=True),
             TrialStage("held back", self._served(self._proposal.held_back), demanded=True),
-            TrialStage("recorded", self._served(self._others)),
+            TrialStage("recorded", self._served(self._recorded_cases)),
         ]
         result = self._trial.run(stages)
         if result.outcome is not Outcome.PASS:
@@ -188,9 +188,9 @@ class ProposalTrial:
 
     def _held_back_last(self, cases: list[Case]) -> list[Case]:
         """Move the cases that a model does not see to the end; one derived case in five joins them."""
-        known = {case.id for case in self._others}
-        self._held |= {case.id for case in split([case for case in cases if case.id not in known])[1]}
-        return sorted(cases, key=lambda case: case.id in self._held)
+        known = {case.id for case in self._recorded_cases}
+        self._hidden_ids |= {case.id for case in split([case for case in cases if case.id not in known])[1]}
+        return sorted(cases, key=lambda case: case.id in self._hidden_ids)
 
     def _failure(self, result: TrialResult) -> Refused:
         """Return the refusal for a trial that did not pass."""
@@ -200,16 +200,16 @@ class ProposalTrial:
         if result.outcome is Outcome.SKIPPED and not result.reproducer:
             reason = f"no recorded case is served by this kernel: {result.detail}"
             return Refused((reason,), feedback=result.detail, outcome=result.outcome)
-        cases = [case for several in self._trial.cases.values() for case in several]
+        cases = [case for overload_cases in self._trial.cases.values() for case in overload_cases]
         verdicts = {c.id: v for c in cases if (v := self._trial.verdicts.get((c.overload, c.id)))}
         failed = {c: v for c, v in verdicts.items() if v.failed or c == result.reproducer}
         if not failed:  # the failing case is known from elsewhere and is not part of this trial
             return Refused((result.detail,), feedback=result.report or result.detail, outcome=result.outcome)
         regressed = self._regressed([case for case in cases if case.id in failed])
-        elsewhere = {case.id for case in self._others}
-        held_back = tuple(c for c in failed if c in self._held - elsewhere)
+        elsewhere = {case.id for case in self._recorded_cases}
+        held_back = tuple(c for c in failed if c in self._hidden_ids - elsewhere)
         shown = {case.id for case in self._shown}
-        rest = [c for c in failed if c not in self._held and c not in regressed]
+        rest = [c for c in failed if c not in self._hidden_ids and c not in regressed]
         origin = "made of calls that ATen refuses" if result.stage == REFUSED else "made"
         reasons = (
             _line(regressed, _REGRESSED, failed),
@@ -220,21 +220,21 @@ class ProposalTrial:
         return self._refused(reasons, regressed, held_back, failed)
 
     def _refused(
-        self, reasons: Sequence[str], regressed: Sequence[str], held: Sequence[str], failed: Mapping[str, Verdict]
+        self, reasons: Sequence[str], regressed: Sequence[str], held_back: Sequence[str], failed: Mapping[str, Verdict]
     ) -> Refused:
         """Return a refusal whose feedback hides details on held-back cases."""
-        visible = [v for c, v in failed.items() if c not in self._held]
-        hidden = [v for c, v in failed.items() if c in self._held]
+        visible = [v for c, v in failed.items() if c not in self._hidden_ids]
+        hidden = [v for c, v in failed.items() if c in self._hidden_ids]
         feedback, outcome = _feedback(visible, hidden), (*visible, *hidden)[0].outcome
-        return Refused(tuple(filter(None, reasons)), tuple(regressed), tuple(held), feedback, outcome)
+        return Refused(tuple(filter(None, reasons)), tuple(regressed), tuple(held_back), feedback, outcome)
 
     def _regression(self) -> Refused | None:
         """Return a refusal if a case passes with the library in force and would not pass with the proposal."""
         change, proposal = self._change, self._proposal
-        recorded_cases = (*proposal.shown, *proposal.held_back, *self._others)
+        recorded_cases = (*proposal.shown, *proposal.held_back, *self._recorded_cases)
         elsewhere = [c for c in recorded_cases if change.concerns(c.overload) and not change.serves(c.overload)]
         verdicts = self._judge(elsewhere, change.after)
-        unserved = [c for c in self._served(self._others) if self._is_skipped(c)] + self._in_lost_dtypes()
+        unserved = [c for c in self._served(self._recorded_cases) if self._is_skipped(c)] + self._in_lost_dtypes()
         outcomes = {c.id: verdicts.get(c.id, Verdict(c.id, Outcome.SKIPPED, _GONE)) for c in (*unserved, *elsewhere)}
         failed = {c: v for c, v in outcomes.items() if v.outcome is not Outcome.PASS}
         regressed = self._regressed([case for case in (*unserved, *elsewhere) if case.id in failed])
@@ -263,8 +263,8 @@ class ProposalTrial:
 
     def _judge(self, cases: Sequence[Case], library: Library) -> dict[str, Verdict]:
         """Return verdicts by case id; cases that the library does not serve have no entry."""
-        matches = {overload: (library.match(overload), found) for overload, found in by_overload(cases).items()}
-        jobs = [replace(match.job, cases=tuple(found)) for match, found in matches.values() if match is not None]
+        matches = {overload: (library.match(overload), group) for overload, group in by_overload(cases).items()}
+        jobs = [replace(match.job, cases=tuple(group)) for match, group in matches.values() if match is not None]
         return {case: verdict for (_, case), verdict in self._session.judge.judge(jobs).items()}
 
     def _too_few(self) -> Refused | None:
@@ -291,13 +291,13 @@ def too_few(overload: str, count: int) -> str:
     )
 
 
-def _line(cases: Collection[str], what: str, failed: Mapping[str, Verdict]) -> str:
+def _line(cases: Collection[str], predicate: str, failed: Mapping[str, Verdict]) -> str:
     """Return a line on failing cases; '' if there are none."""
     if not cases:
         return ""
     listed = ", ".join(f"{c} {failed[c].outcome}" for c in list(cases)[:_LISTED])
     more = f" and {len(cases) - _LISTED} more" if len(cases) > _LISTED else ""
-    return f"{counted(len(cases), 'case')} {what}: {listed}{more}"
+    return f"{counted(len(cases), 'case')} {predicate}: {listed}{more}"
 
 
 def _feedback(seen: Sequence[Verdict], unseen: Sequence[Verdict]) -> str:

@@ -87,7 +87,7 @@ def refine(workspace: Workspace, base: Path | None, platform: str, choice: Refin
         terms = Terms(choice.limits, Switches(), workspace.dialogs, choice.command)
         holder = Holder(refinement, provider, terms)
         rows = list(
-            _held(refinement, [o for o in operators if o.overload in answerable], holder, choice, provider.name)
+            _run_dialogs(refinement, [o for o in operators if o.overload in answerable], holder, choice, provider.name)
         )
         return rows + [_not_begun(o.overload) for o in operators if o.overload not in answerable]
 
@@ -98,7 +98,7 @@ def _is_begun(workspace: Workspace, operator: Operator) -> bool:
     return bool(dialog_runs) and dialog_runs[-1].state.stage not in FINAL
 
 
-def _held(
+def _run_dialogs(
     refinement: Refinement, operators: list[Operator], holder: Holder, choice: RefineChoice, model: str
 ) -> Iterator[dict[str, Any]]:
     """Run the operators' dialogs one after the other, and yield a row for each."""
@@ -113,7 +113,7 @@ def _not_begun(overload: str) -> dict[str, Any]:
     return row(HeldDialogs(overload, NOT_BEGUN, detail=unanswered([overload])), None)
 
 
-def row(held: HeldDialogs, kernel: str | None) -> dict[str, Any]:
+def row(result: HeldDialogs, kernel: str | None) -> dict[str, Any]:
     """Return an operator's row for `--json`."""
     names = ("overload", "exit", "dialogs", "calls", "tokens", "detail")
-    return {name: getattr(held, name) for name in names} | {"kernel": kernel}
+    return {name: getattr(result, name) for name in names} | {"kernel": kernel}

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from enable.campaigns.report import cumulative, read, report
-from enable.campaigns.work import place_of
+from enable.campaigns.work import directory_of
 from enable.refine.dialogs import DialogRun, calls, runs
 from enable.workspace import Workspace
 
@@ -19,7 +19,7 @@ def campaigns(workspace: Workspace, names: Sequence[str]) -> dict[str, Any]:
     """Return the campaigns and their dialogs. Raise UserError if a campaign is missing or damaged."""
     if not names:
         return {"campaigns": [], "dialogs": []}
-    results = [read(place_of(workspace, name)) for name in names]
+    results = [read(directory_of(workspace, name)) for name in names]
     data = report(results)
     for row, result in zip(data["campaigns"], results, strict=True):
         row["within"] = [round(float(v), 2) for v in cumulative(result)]

@@ -151,7 +151,7 @@ def survey_model(
     return row
 
 
-def _last_line(told: str) -> str:
+def _last_line(text: str) -> str:
     """Return the last line on stderr without the program's name."""
-    lines = [line.strip() for line in told.splitlines() if line.strip()]
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
     return lines[-1].removeprefix("enable: ") if lines else ""

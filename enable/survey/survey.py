@@ -60,13 +60,13 @@ class Surveyed:
                 models_by_overload[overload].append(row.name)
         return dict(sorted(models_by_overload.items(), key=lambda item: (-len(item[1]), item[0])))
 
-    def total(self, what: str) -> dict[str, Any]:
-        """Return totals over all models for `what`: "overloads" (summed over the models) or "calls"."""
-        whole = "compute" if what == "overloads" else "total"
+    def total(self, unit: str) -> dict[str, Any]:
+        """Return totals over all models for `unit`: "overloads" (summed over the models) or "calls"."""
+        whole = "compute" if unit == "overloads" else "total"
         sums: Counter[str] = Counter()
         for row in self.rows:
             if "coverage" in row.found:
-                coverage = row.found["coverage"][what]
+                coverage = row.found["coverage"][unit]
                 sums.update({whole: coverage[whole], "covered": coverage["covered"]})
         return {whole: sums[whole], "covered": sums["covered"], "percent": percent(sums[whole], sums["covered"])}
 
@@ -127,7 +127,7 @@ def survey(asked: Survey, name: str, workspace: Workspace, platform: str, librar
     return Surveyed(platform, asked.steps, tuple(row for row in rows.values() if row is not None))
 
 
-def survey_rows(found: Surveyed) -> list[dict[str, Any]]:
+def survey_rows(surveyed: Surveyed) -> list[dict[str, Any]]:
     """Return the table's rows."""
     return [
         {
@@ -138,28 +138,29 @@ def survey_rows(found: Surveyed) -> list[dict[str, Any]]:
             "replayed": _replayed(row),
             "trained": _trained(row),
         }
-        for row in found.rows
+        for row in surveyed.rows
     ]
 
 
-def survey_tables(found: Surveyed, again: str) -> str:
+def survey_tables(surveyed: Surveyed, again: str) -> str:
     """Return the results as text: table, errors with their commands, missing overloads, and totals.
 
     Args:
-        found: Results.
+        surveyed: Results.
         again: Command that lists all missing overloads.
     """
-    lines = [table(survey_rows(found)), ""]
-    for row in found.rows:
+    lines = [table(survey_rows(surveyed)), ""]
+    for row in surveyed.rows:
         lines += [f"  {row.name}: {stage}: {said}\n      {row.typed[stage]}" for stage, said in row.errors.items()]
-    lacking = list(found.lacking.items())
+    lacking = list(surveyed.lacking.items())
     lines += [f"  lacking  {overload}: {', '.join(names)}" for overload, names in lacking[:_SHOWN]]
     if len(lacking) > _SHOWN:
         lines.append(f"  lacking  {len(lacking) - _SHOWN} overloads more")
     lines += [f"  next     {again}"] if lacking else []
-    counts, overloads, calls = found.counts, found.total("overloads"), found.total("calls")
+    counts, overloads, calls = surveyed.counts, surveyed.total("overloads"), surveyed.total("calls")
     lines.append(
-        f"{counts['models']} models on {found.platform}: {counts['recorded']} recorded, {counts['replayed']} replayed,"
+        f"{counts['models']} models on {surveyed.platform}:"
+        f" {counts['recorded']} recorded, {counts['replayed']} replayed,"
         f" {counts['covered']} covered, {counts['trained']} train as on the CPU;"
         f" {overloads['covered']} of {overloads['compute']} overloads{share(overloads)},"
         f" {calls['covered']} of {calls['total']} calls{share(calls)}"
@@ -167,11 +168,11 @@ def survey_tables(found: Surveyed, again: str) -> str:
     return "\n".join(lines)
 
 
-def _share(row: ModelRow, what: str, whole: str) -> str:
+def _share(row: ModelRow, unit: str, whole: str) -> str:
     """Return "COVERED of TOTAL" for a model; '-' without coverage."""
     if "coverage" not in row.found:
         return "-"
-    coverage = row.found["coverage"][what]
+    coverage = row.found["coverage"][unit]
     return f"{coverage['covered']} of {coverage[whole]}"
 
 

@@ -110,9 +110,9 @@ def _arguments(record: CallRecord) -> dict[str, Any]:
     """Return arguments by name: dtype, shape and stride for tensors, also in lists; other values as stored."""
     tensors = record.header["tensors"]
 
-    def told(value: Any) -> Any:
+    def describe(value: Any) -> Any:
         if isinstance(value, list):
-            return [told(v) for v in value]
+            return [describe(v) for v in value]
         if not isinstance(value, dict):
             return value
         (tag, content), *_ = value.items()
@@ -120,9 +120,9 @@ def _arguments(record: CallRecord) -> dict[str, Any]:
             return {name: tensors[content][name] for name in ("dtype", "shape", "stride")}
         if tag == "float":
             return float.fromhex(content)
-        return told(content) if tag == "tuple" else content if isinstance(content, str) else tag
+        return describe(content) if tag == "tuple" else content if isinstance(content, str) else tag
 
-    return {name: told(value) for name, value in record.header["tree"].items()}
+    return {name: describe(value) for name, value in record.header["tree"].items()}
 
 
 def calls_lines(rows: list[dict[str, Any]]) -> str:
@@ -157,9 +157,9 @@ def _on(device: str) -> str:
     return "" if device in ("", "cpu") else f" on {device}"
 
 
-def _count(n: int, what: str) -> str:
+def _count(n: int, noun: str) -> str:
     """Return a count with its noun in the singular or plural."""
-    return f"{n} {what}" if n == 1 else f"{n} {what}s"
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
 
 
 def _shown(value: Any) -> str:

@@ -154,7 +154,7 @@ def _written(write: Callable[[], object], path: Path) -> None:
 
 def _counted(title: str, counts: Mapping[str, int]) -> list[str]:
     """Return a line for each nonzero count, the largest first."""
-    return [f"  {title:<9} {n} calls: {what}" for what, n in Counter(dict(counts)).most_common() if n]
+    return [f"  {title:<9} {n} calls: {reason}" for reason, n in Counter(dict(counts)).most_common() if n]
 
 
 def import_(

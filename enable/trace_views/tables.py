@@ -309,18 +309,18 @@ def _bars(summary: dict[str, Any]) -> str:
     return table(rows) if rows else ""
 
 
-def diff_summary(names: tuple[str, str], found: Diff) -> dict[str, Any]:
+def diff_summary(names: tuple[str, str], diff: Diff) -> dict[str, Any]:
     """Return the object that `enable trace diff --json` prints."""
     parts: dict[str, list[dict[str, Any]]] = {"new": [], "gone": [], "changed": []}
-    for c in found.changes:
+    for c in diff.changes:
         parts[c.kind].append({"overload": c.overload, "arguments": c.arguments, "calls": [c.before, c.after]})
     return {
         "traces": list(names),
-        "equal": found.equal,
-        "same": found.same,
-        "versions": list(found.versions),
-        "settings": {name: list(pair) for name, pair in found.settings.items()},
-        "overloads": [{"overload": c.overload, "calls": [c.before, c.after]} for c in found.overloads],
+        "equal": diff.equal,
+        "same": diff.same,
+        "versions": list(diff.versions),
+        "settings": {name: list(pair) for name, pair in diff.settings.items()},
+        "overloads": [{"overload": c.overload, "calls": [c.before, c.after]} for c in diff.overloads],
         **parts,
     }
 

@@ -10,7 +10,7 @@ from enable.tune.timing import NO_TIMES, compiled_for, timer_for
 from enable.tune.tuning import SKILLS, TuneChoice, Tuned, TunedOperator, searched
 from enable.workspace import Workspace
 from generate.journal import slug
-from generate.kernel_search.advice import compiled, told
+from generate.kernel_search.advice import compiled, explain_times
 from generate.kernel_search.measurement import ROUNDS
 from generate.kernel_search.search import TimingFailed
 from generate.kernel_search.skills import SkillStore
@@ -54,4 +54,4 @@ def explain(workspace: Workspace, base: Path | None, platform: str, choice: Tune
         with timer_for(session.platform, choice.times, None) as timer:
             measured = timer([kernel], operator.shapes, ROUNDS)
         times = [measured.times[0][shape.name] for shape in operator.shapes]
-        return told(measured.device, operator.shapes, times, measured.profile)
+        return explain_times(measured.device, operator.shapes, times, measured.profile)

@@ -16,7 +16,9 @@ SPLIT = 128  # elements per multiprocessor; with fewer, more programs gain nothi
 MOST = 12  # maximum number of shapes in the text, the farthest from the limit first
 
 
-def told(device: TimedDevice, shapes: Sequence[TimedShape], times: Sequence[ShapeTimes], profile: str = "") -> str:
+def explain_times(
+    device: TimedDevice, shapes: Sequence[TimedShape], times: Sequence[ShapeTimes], profile: str = ""
+) -> str:
     """Return a paragraph for each shape.
 
     Args:
@@ -40,9 +42,9 @@ def compiled(target: str, shapes: Sequence[TimedShape], launches: Sequence[Seque
         launches: Compiled launches for each shape.
     """
     lines = []
-    for shape, found in zip(shapes, launches, strict=True):
+    for shape, shape_launches in zip(shapes, launches, strict=True):
         lines += [shape.name, f"  It moves {_moved(shape)}."]
-        lines += [f"  {_taken(target, launch)}" for launch in found]
+        lines += [f"  {_taken(target, launch)}" for launch in shape_launches]
     return "\n".join(lines)
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from generate.dialog import OnEvent, Result, Tester, open_journal, refine_operator
 from generate.journal import NAME, Journal, Record, open_run, slug
-from generate.kernel_search.advice import told
+from generate.kernel_search.advice import explain_times
 from generate.kernel_search.measurement import FASTER, ROUNDS, SLOWER, Gain, Measurement, TimedShape, gain
 from generate.kernel_search.skills import MOST_TEXT, Skill
 from generate.kernel_search.tree import Move, Tree, TreeNode
@@ -238,10 +238,10 @@ class Search:
         device = self.measured[0].device
         text = searching(
             move=str(move),
-            told=self._told(nodes[0]),
+            explanation=self._explain(nodes[0]),
             second=second.source if second else "",
-            second_told=self._told(second) if second else "",
-            others=self._others() if move is Move.COMPARE else [],
+            second_explanation=self._explain(second) if second else "",
+            candidates=self._candidate_lines() if move is Move.COMPARE else [],
             skills=skills,
             target=device.target,
             processors=device.processors,
@@ -253,13 +253,13 @@ class Search:
         source = None if move is Move.ANEW else nodes[0].source
         return replace(self.base, source=source, failing=None, search=text)
 
-    def _told(self, node: TreeNode) -> str:
+    def _explain(self, node: TreeNode) -> str:
         """Return the explanation for a node's times."""
         measured = self.measured[node.number]
         times = measured.times[-1]
-        return told(measured.device, self.shapes, [times[s.name] for s in self.shapes], measured.profile)
+        return explain_times(measured.device, self.shapes, [times[s.name] for s in self.shapes], measured.profile)
 
-    def _others(self) -> list[str]:
+    def _candidate_lines(self) -> list[str]:
         """Return a line for each candidate so far."""
         return [self._line(node) for node in self.tree.nodes[1:]]
 

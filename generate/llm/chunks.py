@@ -117,11 +117,11 @@ def _objects(values: Any) -> list[dict[str, Any]]:
     return values
 
 
-def _count(usage: Any, what: str) -> int:
+def _count(usage: Any, kind: str) -> int:
     """Return the token count for "prompt" or "completion"; 0 if it is missing."""
-    count = usage.get(f"{what}_tokens") if isinstance(usage, dict) else None
+    count = usage.get(f"{kind}_tokens") if isinstance(usage, dict) else None
     if count is None:
         return 0
     if not isinstance(count, int) or count < 0:
-        raise Malformed(f"its usage counts {count!r} {what} tokens")
+        raise Malformed(f"its usage counts {count!r} {kind} tokens")
     return count

@@ -138,19 +138,21 @@ class OpenAIProvider:
         except openai.APIStatusError as error:
             message = _message(error.body) or error.message
             failure = _Failure(error.status_code, error.body, message, error.response.headers)
-            raise self._told(failure, form) from None
+            raise self._exception_for(failure, form) from None
         except RefusedAnswer as error:
-            raise self._told(_Failure(None, error.body, _message(error.body) or str(error), {}), form) from None
+            raise self._exception_for(
+                _Failure(None, error.body, _message(error.body) or str(error), {}), form
+            ) from None
         except (openai.APITimeoutError, httpx2.TimeoutException):
             raise Passing(f"{self._where}: no answer within {self._options.timeout:g} s; try again later") from None
         except (openai.APIConnectionError, httpx2.TransportError, Interrupted) as error:
             raise Passing(self._lost(error.__cause__ or error)) from None
         except openai.APIError as error:
-            raise self._told(_Failure(None, error.body, error.message, {}), form) from None
+            raise self._exception_for(_Failure(None, error.body, error.message, {}), form) from None
         except (openai.OpenAIError, httpx2.HTTPError, Malformed, ValueError) as error:
             raise ProviderError(f"{self._where}: malformed answer ({self._clean(str(error))})") from None
 
-    def _told(self, failure: _Failure, form: int) -> Exception:
+    def _exception_for(self, failure: _Failure, form: int) -> Exception:
         """Return the exception for a failure."""
         if failure.is_overflow:
             return ContextOverflow()

@@ -143,10 +143,10 @@ def _wrapper(kernel: KernelFile) -> Callable[..., Any]:
 class _Asking:
     """Replaces the blocks in a kernel file's module while the wrapper runs, and records the calls to them."""
 
-    def __init__(self, names: dict[str, Any], given: Sequence[torch.Tensor]) -> None:
+    def __init__(self, names: dict[str, Any], tensors: Sequence[torch.Tensor]) -> None:
         self._names = names
         self._known: dict[int, tuple[Operand, torch.Tensor]] = {}
-        for i, tensor in enumerate(given):
+        for i, tensor in enumerate(tensors):
             self._known.setdefault(_memory(tensor), (i, tensor))
 
     def __enter__(self) -> None:

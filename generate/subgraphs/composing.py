@@ -230,7 +230,7 @@ def _file(
     ]
     schema = f"{subgraph.overload}{subgraph.schema[subgraph.schema.index('(') :]}"
     lines = [
-        f'"""{schema}', "", f"{_told(subgraph)}", '"""', "",
+        f'"""{schema}', "", f"{_describe(subgraph)}", '"""', "",
         "import torch", "import triton", "import triton.language as tl", *imports, "",
         f"OVERLOADS = {_quoted([subgraph.overload])}", f"DTYPES = {_quoted(dtypes)}", "", "",
         *[line for text in steps.functions.texts.values() for line in (*text.split("\n"), "", "")],
@@ -243,7 +243,7 @@ def _file(
     return "\n".join(lines)
 
 
-def _told(subgraph: Subgraph) -> str:
+def _describe(subgraph: Subgraph) -> str:
     """Return the steps as text, one line each."""
     count, lines = len(subgraph.inputs), []
     for step in subgraph.steps:

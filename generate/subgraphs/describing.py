@@ -28,7 +28,7 @@ def steps_text(subgraph: Subgraph) -> str:
         lines.append(f"    {', '.join(results)} = {_call(step, names)}")
         names += results
     lines.append(f"    return {', '.join(names[k] for k in subgraph.outputs)}")
-    input_lines = [f"    # a{i}: {told}" for i, told in enumerate(subgraph.inputs)]
+    input_lines = [f"    # a{i}: {description}" for i, description in enumerate(subgraph.inputs)]
     return "\n".join([_HEAD, *input_lines, *lines, "", _TAIL])
 
 
@@ -52,10 +52,10 @@ def _value(value: Json, names: list[str]) -> str:
     if not isinstance(value, dict):
         return repr(value)
     tag, content = next(iter(value.items()))
-    told: dict[str, Any] = {
+    writers: dict[str, Any] = {
         "tensor": lambda: names[content],
         "float": lambda: repr(float.fromhex(content)),
         "dtype": lambda: f"torch.{content}",
         "tuple": lambda: f"({', '.join(_value(v, names) for v in content)})",
     }
-    return str(told[tag]()) if tag in told else repr(content)
+    return str(writers[tag]()) if tag in writers else repr(content)

@@ -102,7 +102,7 @@ class FlowGraph:
         self.kept = {self.root(value) for value in flow.kept}
         nodes = [i for i, r in enumerate(self.roles) if r != "view"]
         self._order = nodes
-        self._place = {node: place for place, node in enumerate(nodes)}
+        self._position = {node: position for position, node in enumerate(nodes)}
         self._members: dict[int, frozenset[int]] = {}  # a call's group
 
     def _depend(self) -> None:
@@ -185,12 +185,12 @@ class FlowGraph:
         """Merge a convex set of free calls into one node, and move its dependents behind it."""
         behind = self._behind(group)
         assert behind is not None
-        positions = [self._place[i] for i in group]
+        positions = [self._position[i] for i in group]
         lo, hi = min(positions), max(positions) + 1
         span = self._order[lo:hi]
         before = [n for n in span if n not in behind and n not in group]
         self._order[lo:hi] = [*before, *sorted(group), *(n for n in span if n in behind)]
-        self._place.update((n, lo + k) for k, n in enumerate(self._order[lo:hi]))
+        self._position.update((n, lo + k) for k, n in enumerate(self._order[lo:hi]))
         self._members.update(dict.fromkeys(group, group))
 
     def _behind(self, group: Collection[int]) -> set[int] | None:
@@ -198,7 +198,7 @@ class FlowGraph:
 
         None if the set depends on one of them. A group is contiguous in the order, and is treated as a whole.
         """
-        positions = [self._place[i] for i in group]
+        positions = [self._position[i] for i in group]
         lo, hi = min(positions), max(positions) + 1
         inside, behind = set(group), set[int]()
         for node in self._order[lo:hi]:

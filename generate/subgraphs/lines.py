@@ -83,7 +83,7 @@ class KernelLines:
             reduced = not sources
         return ComposedValue(like, None, "", level, shapes, reduced, sources)  # type: ignore[arg-type]
 
-    def held(
+    def assign(
         self, text: str, common: torch.dtype, dtype: torch.dtype, at: ComposedValue, cast: bool = False
     ) -> ComposedValue:
         """Write a function's result to a variable, and return it as a value with its own dtype.

@@ -81,29 +81,33 @@ class ComposedSteps(KernelLines):
                 value = self._laid_out(value, arguments, step)
                 self.values.append(replace(value, like=torch.empty(like.shape, dtype=dtype, device="meta")))
 
-    def _laid_out(self, value: ComposedValue, given: Mapping[str, Any], step: SubgraphCall) -> ComposedValue:
+    def _laid_out(self, value: ComposedValue, arguments: Mapping[str, Any], step: SubgraphCall) -> ComposedValue:
         """Return the value with the memory layout that the call requests.
 
         Raises Uncomposable for memory formats other than preserve and contiguous.
         """
-        wanted = given.get("memory_format")
+        wanted = arguments.get("memory_format")
         if wanted not in (None, torch.preserve_format, torch.contiguous_format):
             raise Uncomposable(f"{step.overload} to {wanted}")
         return replace(value, reduced=value.reduced or wanted == torch.contiguous_format)
 
     def _asked(
-        self, step: SubgraphCall, given: Mapping[str, Any], operands: list[ComposedValue], made: Sequence[torch.Tensor]
+        self,
+        step: SubgraphCall,
+        arguments: Mapping[str, Any],
+        operands: list[ComposedValue],
+        made: Sequence[torch.Tensor],
     ) -> list[ComposedValue | None]:
         """Write a step by the block calls that its kernel makes."""
-        answer, _ = asked(self._library, step.overload, given)
+        answer, _ = asked(self._library, step.overload, arguments)
         before: dict[int, list[ComposedValue]] = {}
         return [
-            None if result is None else self._result(result, operands, like, step, before, given)
+            None if result is None else self._result(result, operands, like, step, before, arguments)
             for result, like in zip(answer.results, made, strict=True)
         ]
 
     def _view(
-        self, step: SubgraphCall, given: Mapping[str, Any], source: ComposedValue, like: torch.Tensor
+        self, step: SubgraphCall, arguments: Mapping[str, Any], source: ComposedValue, like: torch.Tensor
     ) -> ComposedValue:
         """Return the result of a view step that keeps the elements' order."""
         base = base_name(resolve(step.overload))
@@ -116,21 +120,23 @@ class ComposedSteps(KernelLines):
         shape = self.wrapper.shape(source.shapes, self.functions)
         size = tuple(like.shape)
         if base in ("view", "_unsafe_view"):
-            if -1 not in given["size"] and len(given["size"]) != 0:
-                size = tuple(given["size"])
-            shape_text = f"{self.functions.block('fused_elements', 'viewed_shape')}({shape}, {tuple(given['size'])})"
+            if -1 not in arguments["size"] and len(arguments["size"]) != 0:
+                size = tuple(arguments["size"])
+            shape_text = (
+                f"{self.functions.block('fused_elements', 'viewed_shape')}({shape}, {tuple(arguments['size'])})"
+            )
         elif base == "unsqueeze":
-            at = given["dim"] % len(size)
+            at = arguments["dim"] % len(size)
             shape_text = f"(*{shape}[:{at}], 1, *{shape}[{at}:])"
         else:
-            shape_text = self._squeezed(shape, given, source)
+            shape_text = self._squeezed(shape, arguments, source)
         named = self.wrapper.named(shape_text)
         tensor = f"{source.tensor}.view({named})" if source.expression is None else ""
         return ComposedValue(like, source.expression, tensor, source.level, (named,), True, source.sources)
 
-    def _squeezed(self, shape: str, given: Mapping[str, Any], source: ComposedValue) -> str:
+    def _squeezed(self, shape: str, arguments: Mapping[str, Any], source: ComposedValue) -> str:
         """Return the shape after `squeeze` as source text."""
-        dims = given.get("dim")
+        dims = arguments.get("dim")
         if dims is None:
             raise Uncomposable("aten::squeeze of all dimensions: it decides by sizes how many there are")
         removed = {d % len(source.shape) for d in ([dims] if isinstance(dims, int) else dims)}
@@ -146,13 +152,13 @@ class ComposedSteps(KernelLines):
         like: torch.Tensor,
         step: SubgraphCall,
         made: dict[int, list[ComposedValue]],
-        given: Mapping[str, Any],
+        arguments: Mapping[str, Any],
     ) -> ComposedValue:
         """Return the value for one result of a block call; `made` caches the results by block call."""
         block_call = result.of
         if id(block_call) not in made:
             inner = [
-                self._result(x, operands, torch.empty_like(like, dtype=x.of.dtypes[x.number]), step, made, given)
+                self._result(x, operands, torch.empty_like(like, dtype=x.of.dtypes[x.number]), step, made, arguments)
                 if isinstance(x, AskedResult) else operands[x] if isinstance(x, int) else x
                 for x in block_call.operands
             ]  # fmt: skip
@@ -163,90 +169,99 @@ class ComposedSteps(KernelLines):
             elif block_call.kind == "matmul":
                 made[id(block_call)] = [self._matmul(block_call, inner, like)]
             else:
-                made[id(block_call)] = self._reduction(block_call, inner, like, given)
+                made[id(block_call)] = self._reduction(block_call, inner, like, arguments)
         return made[id(block_call)][result.number]
 
     def _elementwise(
-        self, found: AskedOfBlock, inner: list[Any], like: torch.Tensor, cast: bool, jumps: bool
+        self, block_call: AskedOfBlock, inner: list[Any], like: torch.Tensor, cast: bool, jumps: bool
     ) -> list[ComposedValue]:
         """Write a call to `elementwise`."""
-        function = found.functions["function"]
+        function = block_call.functions["function"]
         assert function is not None
         at = self.combined([x for x in inner if isinstance(x, ComposedValue)], like)
-        rounded = jumps or not all(d.is_floating_point for d in found.dtypes)
+        rounded = jumps or not all(d.is_floating_point for d in block_call.dtypes)
         finish = at.level == "column"
-        if cast and found.common == found.dtypes[0] and function.name == "identity":
+        if cast and block_call.common == block_call.dtypes[0] and function.name == "identity":
             (source,) = inner
-            return [self.held(self.expression(source, at).text, source.like.dtype, found.dtypes[0], at, cast=True)]
+            return [
+                self.assign(self.expression(source, at).text, source.like.dtype, block_call.dtypes[0], at, cast=True)
+            ]
         texts = [
-            self.expression(x, at).read(found.common, self.functions, rounded)
-            if isinstance(x, ComposedValue) else number(x, found.common)
-            for x in (*inner, *found.numbers)
+            self.expression(x, at).read(block_call.common, self.functions, rounded)
+            if isinstance(x, ComposedValue) else number(x, block_call.common)
+            for x in (*inner, *block_call.numbers)
         ]  # fmt: skip
         identity = function.name == "identity"
         text = texts[0] if identity else f"{self.functions.take(function)}({', '.join(texts)})"
-        returns_tuple = found.how["several"]
+        returns_tuple = block_call.how["several"]
         if returns_tuple:
             text = self.line(text, finish)
         return [
-            self.held(f"{text}[{k}]" if returns_tuple else text, found.common, d, at, cast)
-            for k, d in enumerate(found.dtypes)
+            self.assign(f"{text}[{k}]" if returns_tuple else text, block_call.common, d, at, cast)
+            for k, d in enumerate(block_call.dtypes)
         ]
 
     def _reduction(
-        self, found: AskedOfBlock, inner: list[ComposedValue], like: torch.Tensor, given: Mapping[str, Any]
+        self, block_call: AskedOfBlock, inner: list[ComposedValue], like: torch.Tensor, arguments: Mapping[str, Any]
     ) -> list[ComposedValue]:
         """Write a reduction, with `folded_rows` along a row or as a sum down columns."""
-        rank, reduced = found.how["rank"], found.how["reduced"]
-        whole = self.combined(inner, torch.empty(inner[0].shape, dtype=found.common, device="meta"))
-        dims = self._dimensions(given, rank, reduced)
-        down = reduced == frozenset(range(len(reduced))) and found.kind == "reduce" and found.how["kind"] == "sum"
-        along = not (down and found.common.is_floating_point)
+        rank, reduced = block_call.how["rank"], block_call.how["reduced"]
+        whole = self.combined(inner, torch.empty(inner[0].shape, dtype=block_call.common, device="meta"))
+        dims = self._dimensions(arguments, rank, reduced)
+        down = (
+            reduced == frozenset(range(len(reduced)))
+            and block_call.kind == "reduce"
+            and block_call.how["kind"] == "sum"
+        )
+        along = not (down and block_call.common.is_floating_point)
         self.reduces(whole, dims, along)
         texts = []
         for value in inner:
-            operand_dtype = found.common if found.kind == "reduce" else value.like.dtype
+            operand_dtype = block_call.common if block_call.kind == "reduce" else value.like.dtype
             text = self.expression(value, whole).read(operand_dtype, self.functions)
-            opmath = types_of(found.common)[1]
+            opmath = types_of(block_call.common)[1]
             texts.append(text if types_of(operand_dtype)[1] == opmath else f"{text}.to({opmath})")
-        numbers = [number(n, found.common) for n in found.numbers]
-        mapping = found.functions["map"]
+        numbers = [number(n, block_call.common) for n in block_call.numbers]
+        mapping = block_call.functions["map"]
         mapped = texts[0] if mapping is None else f"{self.functions.take(mapping)}({', '.join([*texts, *numbers])})"
         if not along:
             total = self.add_column(mapped)
-            return self._finished(found, [total, "m", *numbers], like, self.reduced(whole, like, dims, "column"))
-        least, most = _limits(found.common)
+            return self._finished(block_call, [total, "m", *numbers], like, self.reduced(whole, like, dims, "column"))
+        least, most = _limits(block_call.common)
         folded_rows = self.functions.block("fused_rows", "folded_rows")
-        row = self.line(f'{folded_rows}({mapped}, mask, "{found.how["kind"]}", {least}, {most})')
-        count = _COUNTS.get(found.how["kind"], 1)
+        row = self.line(f'{folded_rows}({mapped}, mask, "{block_call.how["kind"]}", {least}, {most})')
+        count = _COUNTS.get(block_call.how["kind"], 1)
         parts = [f"{row}[{k}]" for k in range(count)]
-        if found.kind == "map_rows":
-            function = found.functions["function"]
+        if block_call.kind == "map_rows":
+            function = block_call.functions["function"]
             assert function is not None
             at = ComposedValue(like, None, "", "element", whole.shapes, True, whole.sources)
             return [
-                self.held(
-                    f"{self.functions.take(function)}({', '.join([*texts, *parts])})", found.common, found.dtypes[0], at
+                self.assign(
+                    f"{self.functions.take(function)}({', '.join([*texts, *parts])})",
+                    block_call.common,
+                    block_call.dtypes[0],
+                    at,
                 )
             ]
-        return self._finished(found, [*parts, "n", *numbers], like, self.reduced(whole, like, dims, "row"))
+        return self._finished(block_call, [*parts, "n", *numbers], like, self.reduced(whole, like, dims, "row"))
 
     def _finished(
-        self, found: AskedOfBlock, arguments: list[str], like: torch.Tensor, at: ComposedValue
+        self, block_call: AskedOfBlock, arguments: list[str], like: torch.Tensor, at: ComposedValue
     ) -> list[ComposedValue]:
         """Write a reduction's `finish` function."""
-        finish = found.functions["finish"]
+        finish = block_call.functions["finish"]
         text = arguments[0] if finish is None else f"{self.functions.take(finish)}({', '.join(arguments)})"
-        if found.how["several"]:
+        if block_call.how["several"]:
             text = self.line(text, at.level == "column")
         return [
-            self.held(f"{text}[{k}]" if found.how["several"] else text, found.common, d, at)
-            for k, d in enumerate(found.dtypes)
+            self.assign(f"{text}[{k}]" if block_call.how["several"] else text, block_call.common, d, at)
+            for k, d in enumerate(block_call.dtypes)
         ]
 
-    def _dimensions(self, given: Mapping[str, Any], rank: int, reduced: frozenset[int]) -> list[int]:
+    def _dimensions(self, arguments: Mapping[str, Any], rank: int, reduced: frozenset[int]) -> list[int]:
         """Return the reduced dimensions as the call lists them; [] if all are reduced and the call lists none."""
-        named = given.get("dim")
+        named = arguments.get("dim")
         dims = [named] if isinstance(named, int) else list(named or [])
         if frozenset(d % max(rank, 1) for d in dims) == reduced:
             return dims
@@ -254,11 +269,11 @@ class ComposedSteps(KernelLines):
             return sorted(reduced)
         return []
 
-    def _matmul(self, found: AskedOfBlock, inner: list[Any], like: torch.Tensor) -> ComposedValue:
+    def _matmul(self, block_call: AskedOfBlock, inner: list[Any], like: torch.Tensor) -> ComposedValue:
         """Set the kernel's product; its operands must be inputs."""
         if self.product is not None or any(v is not None and v.expression is not None for v in inner):
             raise Uncomposable("a product of what is computed before it")
-        self.product = found, inner
+        self.product = block_call, inner
         a, b = inner[:2]
         shape = (self.wrapper.named(f"({a.tensor}.shape[0], {b.tensor}.shape[1])"),)
         acc = KernelExpression("acc", like.dtype, like.dtype in HALVES)

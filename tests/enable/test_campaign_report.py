@@ -3,14 +3,14 @@
 import pandas as pd
 import pytest
 
-from enable.campaigns.report import Told, mended
+from enable.campaigns.report import CampaignResults, mended
 from generate.machine import Flaw
 from verify.outcome import UNREACHED, Outcome
 
 
 def told(outcomes):
     answers = pd.DataFrame({"overload": "aten::exp", "number": range(1, len(outcomes) + 1), "outcome": outcomes})
-    return Told("one", {}, pd.DataFrame(), answers, 1)
+    return CampaignResults("one", {}, pd.DataFrame(), answers, 1)
 
 
 @pytest.mark.parametrize("outcome", [*map(str, Flaw), "LINT", UNREACHED, *(o for o in Outcome if o != Outcome.PASS)])

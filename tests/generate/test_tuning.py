@@ -10,7 +10,7 @@ from timings import H100, measurement, recording, shape_times
 
 from enable.tune.profiler import ABSENT, lines, profiled
 from generate import BLOCKS
-from generate.kernel_search.advice import reasons, told
+from generate.kernel_search.advice import explain_times, reasons
 from generate.kernel_search.measurement import ROUNDS, Measurement, TimedLaunch, TimedShape, gain
 from generate.kernel_search.occupancy import occupancy
 from generate.kernel_search.skills import Skill, SkillStore, Support, shape_class
@@ -113,9 +113,8 @@ def test_how_many_programs_a_multiprocessor_holds(warps, registers, shared, prog
 def test_why_it_is_slow_is_told(launches, host, said):
     times = replace(shape_times(40.0, ROUNDS, host=host), launches=tuple(launches))
     assert said in "\n".join(reasons(H100, shape(), times))
-    assert said in told(H100, [shape()], [times], "ncu says nothing.") and "ncu says nothing." in told(
-        H100, [shape()], [times], "ncu says nothing."
-    )
+    text = explain_times(H100, [shape()], [times], "ncu says nothing.")
+    assert said in text and "ncu says nothing." in text
 
 
 def test_what_is_near_the_limit_is_left_alone():
