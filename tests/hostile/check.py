@@ -8,8 +8,8 @@ import traces
 import verify
 
 with enablekit.Recorder("step.trace", max_bytes="100MB") as recorder:
-    model, (x, y), loss, optimizer = mine.make()
-    loss(model(x), y).backward()
+    model, batch, loss, optimizer = mine.make()
+    loss(model, batch).backward()
     optimizer.step()
     recorder.step()
 assert enablekit.Trace.open("step.trace").manifest["state"] == "complete"
@@ -20,6 +20,6 @@ with enablekit.use("cpu", unverified=True, workspace="nothing-verified") as regi
     assert torch.equal(torch.ones(3) + 1, torch.full((3,), 2.0))
 assert registration.counts.served
 compiled = torch.compile(model, backend="enablekit", options={"unverified": True})
-assert torch.allclose(compiled(x), model(x), atol=1e-5)
+assert torch.allclose(compiled(batch[0]), model(batch[0]), atol=1e-5)
 assert traces.MINE and verify.MINE
 print(f"enablekit {enablekit.__version__} beside a user's own traces, models and verify: {overloads}")
