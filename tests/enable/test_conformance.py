@@ -202,7 +202,7 @@ note("", "", "finished")
 def test_a_run_survives_what_ends_or_hangs_a_worker(tmp_path, phase, end, kind):
     script, path = tmp_path / "worker.py", tmp_path / "opinfo-cpu.jsonl"
     script.write_text(WORKER.replace("PHASE", repr(phase)).replace("END", end))
-    run = SuiteRun(SuiteOptions("opinfo"), path, seconds=60, workers=1, timeout=1)
+    run = SuiteRun(SuiteOptions("opinfo"), path, seconds=60, workers=1, timeout=5)
     run.command = lambda directory, index: [sys.executable, str(script), str(directory), str(index)]
     assert run.run()
     told = report([path], [])

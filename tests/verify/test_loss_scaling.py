@@ -170,8 +170,11 @@ BAD_SCALES = {
     "grows late": ("successful == growth_interval", "successful > growth_interval"),
     "grows to infinity": ('tl.where(tl.abs(grown) < float("inf"), grown, scale.to(tl.float32))', "grown"),
     "never backs off": ("tl.load(found_inf_ptr) != 0", "tl.load(found_inf_ptr) < 0"),
-    "does not start to count again": ("tl.where(found | grows, 0, successful)", "tl.where(found, 0, successful)"),
-    "counts bad steps": ("tl.where(found | grows, 0, successful)", "tl.where(grows, 0, successful)"),
+    "does not start to count again": (
+        "tl.where(overflowed | grows, 0, successful)",
+        "tl.where(overflowed, 0, successful)",
+    ),
+    "counts bad steps": ("tl.where(overflowed | grows, 0, successful)", "tl.where(grows, 0, successful)"),
 }
 
 

@@ -186,7 +186,7 @@ def test_the_noise_that_is_drawn_is_looked_at(verdict_of):
 
 
 def test_atens_own_draws_are_refused(verdict_of):
-    change = ("    drawn = self if p is None else p\n", "    return out.bernoulli_(0.3)\n")
+    change = ("    probability = self if p is None else p\n", "    return out.bernoulli_(0.3)\n")
     verdict = verdict_of(*BERNOULLI, change)
     assert (verdict.outcome, verdict.layer) == (Outcome.CHEAT, "dispatch"), verdict
 
