@@ -105,8 +105,8 @@ def capture_model(
         Summary: Counts, sizes and losses.
 
     Raises:
-        UserError: If the path is occupied, a step or the data fails, or recording had to stop. In the last case the
-            partial trace is kept at `path`, marked as unfinished, unless something else is there.
+        UserError: If the path is occupied, a step or the data fails, nothing was recorded, or recording had to stop.
+            In the last case the partial trace is kept at `path`, marked as unfinished, unless something else is there.
     """
     bounds = Limits(**{"steps": 1, **limits})
     name, path = Path(path).name, Path(of_this_rank(os.fspath(path)))

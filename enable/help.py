@@ -10,7 +10,7 @@ from typing import Any
 
 from typer.core import TyperCommand, TyperGroup
 
-SECTIONS = {  # the commands under each heading of `enable --help`, in the order in which a newcomer needs them
+SECTIONS = {  # the commands under each heading of `enable --help`, in the order in which they are listed
     "Record": ("capture", "trace", "models", "survey"),
     "Measure": ("coverage", "report", "compare", "conformance"),
     "Judge and write kernels": ("verify", "lint", "new", "refine", "generate", "campaign", "dialog", "tune", "fuse"),

@@ -31,7 +31,7 @@ class Hostile(TraceError):
 
 
 def write_arguments(op: OpOverload, header: dict[str, Json]) -> str:
-    """Format a stored call's arguments, without trailing ones that equal the schema's defaults.
+    """Format a stored call's arguments, without keyword-only and trailing ones that equal the schema's defaults.
 
     Raise Unreadable with the reason if the format cannot express them.
     """

@@ -1,7 +1,7 @@
 """Valid contents for tensors with known shapes only, so that operators accept them.
 
-Floats may have any value, but integers have a meaning, such as an index. The tables map the schema's argument names
-to valid ranges, with reasons.
+Most floats may have any value, but integers have a meaning, such as an index. The tables map the schema's argument
+names to valid ranges, with reasons; some functions, such as logarithms, also limit floats.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Describe how two tensors differ, in a report that fits into a prompt and is the same on every machine."""
+"""Describe how two tensors differ, in a report that fits into a prompt; four digits make it alike on most machines."""
 
 from __future__ import annotations
 

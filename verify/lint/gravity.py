@@ -9,7 +9,7 @@ from functools import cache
 from verify.lint.names import LANGUAGES, Violation
 
 _MODULES = {name: module for module, name in LANGUAGES.items()} | {name: name for name in ("torch", "triton", "math")}
-_FORM = frozenset(  # rules on the form of a file: code that breaks them would not run, or would not be found
+_FORM = frozenset(  # rules on a file's form and on a dialect's limits: breaking them lets no code cheat
     {
         *("size", "encoding", "syntax", "depth", "answer-format", "blocks"),
         *("docstring", "overloads", "dtypes", "layouts", "redefinition", "wrapper", "wrapper-signature"),
