@@ -15,6 +15,7 @@ import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
+from importlib.metadata import distribution
 from pathlib import Path
 from typing import Any
 
@@ -121,7 +122,7 @@ def write_package(directory: Path, entries: Mapping[str, Entry], label: Label) -
         "overloads": {o: _fields(entry, places) for o, entry in entries.items()},
     }
     _write(package / "overloads.json", json.dumps(manifest, indent=1) + "\n")
-    _write(directory / "LICENSE", (ROOT / "LICENSE").read_text(encoding="utf-8"))
+    _write(directory / "LICENSE", _license())
     values = {
         "name": label.name,
         "variable": f"{label.name.upper()}_DEVICE",
@@ -171,6 +172,16 @@ def write_backendbench(directory: Path, entries: Mapping[str, Entry], label: Lab
 
 
 FORMS: dict[str, Write] = {"package": write_package, "backendbench": write_backendbench}
+
+
+def _license() -> str:
+    """Return the text of the license: a file of a checkout, or of an installed wheel's metadata."""
+    file = ROOT / "LICENSE"
+    if file.is_file():
+        return file.read_text(encoding="utf-8")
+    text = distribution("enablekit").read_text("licenses/LICENSE")
+    assert text, "the wheel was built without its license"
+    return text
 
 
 def _check_name(name: str) -> None:
