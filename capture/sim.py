@@ -117,10 +117,9 @@ def _executor() -> Executor:
 def executing(executor: Executor, kernels: Iterable[str] = ()) -> Iterator[None]:
     """Make an executor active inside the block, in every thread of the process. Blocks nest.
 
-    Operators use as many threads as the thread that enters the block. Nothing is compiled inside, because torch.compile
-    would trace the device's own code. `kernels` lists overloads for which the executor has kernels. PyTorch composes
-    some of them from others but differentiates them as a whole, such as aten::silu_backward. Those then arrive as a
-    whole, as they do if someone else has registered a kernel for the device.
+    Operators use the thread count of the thread that enters. Nothing is compiled inside, because torch.compile would
+    trace the device's own code. `kernels` lists overloads for which the executor has kernels, so that those which
+    PyTorch composes but differentiates as a whole, such as aten::silu_backward, arrive as a whole.
     """
     entry = _InForce(executor, threading.get_ident(), torch.get_num_threads())
     _executors.append(entry)
@@ -353,10 +352,7 @@ def _zeros(size: list[int], dtype: torch.dtype | None = None, **kwargs: Any) -> 
 
 
 def arriving(op: OpOverload, kwargs: dict[str, Any]) -> Callable[..., Any] | None:
-    """Return the function that creates a tensor on this device, if the call does so from nothing or from a host tensor.
-
-    A dispatch mode uses this to follow the calls below, as it does for calls that already have a tensor on the device.
-    """
+    """Return the function that creates a tensor here from nothing or a host tensor, for a mode to follow its calls."""
     device = kwargs.get("device")  # a custom operator may use this name for another type
     if not isinstance(device, torch.device) or device.type != NAME:
         return None

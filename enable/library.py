@@ -14,12 +14,13 @@ the workspace. Kernels run in this process and are not confined.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import torch
 from torch._ops import OpOverload
@@ -47,6 +48,9 @@ from verify.judging.verdicts import judge_version
 from verify.platforms import Platform
 
 __all__ = ["Registration", "Selection", "entry_of", "register", "select", "use"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 DEVICES = (*(name for name in KEYS if name != "cpu"), sim.NAME, "cpu")
 JUDGED = "judged"
@@ -103,33 +107,26 @@ def register(  # noqa: PLR0913 - each parameter selects kernels or limits their 
     return Registration(sim.NAME, server, chosen.left_out, stack.close, executor)
 
 
+def _taking(other: Callable[P, Any]) -> Callable[[Callable[..., R]], Callable[P, R]]:
+    """Return a decorator that gives a function the parameters of another, for editors and `inspect.signature`."""
+
+    def decorate(function: Callable[..., R]) -> Callable[P, R]:
+        function.__signature__ = inspect.signature(other).replace(  # type: ignore[attr-defined]
+            return_annotation=AbstractContextManager
+        )
+        return function
+
+    return decorate
+
+
+@_taking(register)
 @contextmanager
-def use(  # noqa: PLR0913 - the parameters of `register`, spelled out for editors
-    device: str = "cuda",
-    *,
-    ops: Iterable[str] | None = None,
-    unverified: bool = False,
-    only: str | None = None,
-    library: Library | None = None,
-    workspace: str | PathLike[str] | None = None,
-    fallback: str | None = None,
-    native: bool | None = None,
-) -> Iterator[Registration]:
+def use(*args: Any, **options: Any) -> Iterator[Registration]:
     """Let kernels answer ATen calls on a device inside a `with` block; the registration is undone as the block ends.
 
     The arguments are those of `register`.
     """
-    registration = register(
-        device,
-        ops=ops,
-        unverified=unverified,
-        only=only,
-        library=library,
-        workspace=workspace,
-        fallback=fallback,
-        native=native,
-    )
-    with _until_undone(registration):
+    with _until_undone(register(*args, **options)) as registration:
         yield registration
 
 

@@ -23,7 +23,7 @@ Overload = Annotated[
 Campaign = Annotated[
     str | None,
     typer.Option(
-        metavar="NAME", help="Consider only this campaign; '' stands for `enable refine`.", show_default="all"
+        metavar="NAME", help="Consider only this campaign; '' selects those of `enable refine`.", show_default="all"
     ),
 ]
 

@@ -25,9 +25,7 @@ from verify.contract.derive import base_arguments, plans
 ELSEWHERE = "arguments on another device"
 NUMBER = "a number in the place of a tensor"
 PINNED = "pinned memory"
-NO_MEMORY = (
-    "a zero tensor, which has no memory"  # from torch._efficientzerotensor; derivatives that are zero everywhere
-)
+NO_MEMORY = "a zero tensor, which has no memory"  # torch._efficientzerotensor: derivatives that are zero everywhere
 SPARSE = "sparse_coo"  # listed among the dtypes of calls with a sparse tensor, as in verdicts
 SEVERAL = "several sparse tensors"
 WRITTEN = (
@@ -57,10 +55,9 @@ _META_TAKES_LESS = tagged("meta_takes_less")
 def refusal(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Exception | None:
     """Return the error that ATen raises for these arguments, or None if it accepts them.
 
-    Kernels do not check arguments, so the server asks ATen first. ATen's functions for device `meta` answer, so
-    tensor contents play no part. A call passes if its operator has no meta function or if the meta function needs
-    contents. Sparse calls and the operators tagged `meta_takes_less` pass too. Meta functions of matrix products
-    accept any dtypes, so mixed dtypes are refused here.
+    Kernels do not check arguments, so ATen's functions for device `meta` do, which read no contents. A call passes if
+    its operator has no meta function, or one that needs contents. Sparse calls and operators tagged `meta_takes_less`
+    pass too. Meta functions of matrix products accept any dtypes, so mixed dtypes are refused here.
     """
     if SPARSE in Seen("", op, args, kwargs).dtypes or base_name(op) in _META_TAKES_LESS:
         return None
@@ -166,9 +163,8 @@ def refusal_on_host(op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, 
     """Return the error that ATen's CPU kernels raise for a call with host tensors, or None if they accept it.
 
     The CPU kernels get copies of the tensors that they write, which share memory as the originals do, and a copy of
-    the generator, so nothing changes. A gap in the CPU backend is no refusal. Such gaps are missing CPU kernels, and
-    calls with 16-bit or 8-bit floats that the CPU accepts in float32 and that ATen's meta functions accept as they
-    are. For example, devices keep the statistics of such numbers in float32.
+    the generator. A gap in the CPU backend is no refusal: a missing CPU kernel, or a call with 16-bit or 8-bit floats
+    that the CPU accepts in float32 and ATen's meta functions accept as it is.
     """
     error = _error_on_host(op, args, kwargs)
     if error is None or _TOO_LARGE.search(str(error)):

@@ -24,7 +24,7 @@ from verify.platforms import Platform
 def violations(kernel: KernelFile, profile: Profile) -> list[Violation]:
     """Return the dialect violations in a kernel file; unsupported dtypes are not violations."""
     known = dict.fromkeys((*profile.dtypes, *load_profile(DEFAULT).dtypes))
-    return lint(kernel.source, replace(profile, dtypes=tuple(known)))
+    return lint(kernel.source, replace(profile, dtypes=tuple(known)), written=kernel.written)
 
 
 def limited(kernel: KernelFile, profile: Profile) -> KernelFile:
