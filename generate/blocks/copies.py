@@ -7,6 +7,7 @@ import triton
 import triton.language as tl
 from blocks.creation import fill
 from blocks.elementwise import pick
+from blocks.limits import SMALL_TENSOR
 from blocks.offsets import integer, integer_value, integers, plain, plain_value, small_tile
 from blocks.tiles import copy_into
 
@@ -97,7 +98,7 @@ def _launch_separate(x, kept, rows, width):
         programs += triton.cdiv(rows, BLOCK_M) * triton.cdiv(w, BLOCK_N)
     missing = (4 if len(kept) <= 4 else 8 if len(kept) <= 8 else 32) - len(kept)
     kept, widths = kept + kept[-1:] * missing, widths + widths[-1:] * missing
-    PLAIN = x.numel() < 65536
+    PLAIN = x.numel() < SMALL_TENSOR
     separate_kernel[(programs,)](
         x,
         tuple([out for out, _ in kept]),
