@@ -23,7 +23,7 @@ from traces.store import Trace
 from traces.subgraphs import is_subgraph, subgraph_of
 from traces.values import Packed, numel, on_host, pack, unpack
 from traces.widening import answer
-from verify.cases import bags, left, oracle, preconditions, ranks, references
+from verify.cases import bags, left, oracle, polynomials, preconditions, ranks, references
 from verify.cases.elements import as_number, frozen, mapped, positive, promoted, widen
 from verify.contract.random_state import Philox
 from verify.operators import adds_up, group, judged_as
@@ -162,9 +162,9 @@ class Expected:
         before: The arguments before the call.
         native: ATen's answer in the case's own dtypes.
         values: ATen's answer in float64 if it supports that, else `native`.
-        sizes: For operators that add up terms, the float64 answer to the absolute values of the arguments.
-            Rounding errors are relative to it if terms cancel (Higham, Accuracy and Stability of Numerical
-            Algorithms, 2002, section 3.1).
+        sizes: For operators that add up terms, the float64 answer to the absolute values of the arguments; for
+            polynomials, an estimate (verify/cases/polynomials.py). Rounding errors are relative to it if terms
+            cancel (Higham, Accuracy and Stability of Numerical Algorithms, 2002, section 3.1).
         widened: The arguments in float64, or None.
         philox: Seed and offset from which the call draws.
         ask: Function that answers in ATen's place.
@@ -340,7 +340,10 @@ def _sizes(ask: Ask, overload: str, packed: Packed, native: Packed, philox: Phil
     if not adds_up(judged_as(overload, packed.tree)):
         return None
     try:
-        answer = ask(overload, positive(mapped(packed, torch.abs)), philox)
+        if polynomials.is_polynomial(overload):
+            answer = polynomials.ask_sizes(ask, overload, packed, philox)
+        else:
+            answer = ask(overload, positive(mapped(packed, torch.abs)), philox)
     except (RuntimeError, NotImplementedError, TypeError):
         return None
     return answer if answer.tree["return"] == native.tree["return"] else None

@@ -9,7 +9,7 @@ import torch
 from traces.subgraphs import is_subgraph
 from traces.values import Packed
 from verify.cases.case import Expected, contents
-from verify.comparison.factors import aligned, off
+from verify.comparison.factors import aligned, off, repivoted
 from verify.comparison.open_writes import one_of_those_written
 from verify.comparison.ties import in_order, names_another, open_ties, unordered
 from verify.comparison.tolerance import (
@@ -52,8 +52,15 @@ def differences(
     if wrong.any():
         written_elements = one_of_those_written(expected, index, contents(answer, index))
         if written_elements is not None:
-            wrong &= ~(written_elements.unsqueeze(-1) if wrong.dim() > written_elements.dim() else written_elements)
+            wrong &= ~_as_parts(written_elements, wrong)
+    if wrong.any() and (refactored := repivoted(overload, expected, answer, index)) is not None:
+        wrong &= ~_as_parts(refactored, wrong)
     return got, want, wrong
+
+
+def _as_parts(mask: torch.Tensor, parts: torch.Tensor) -> torch.Tensor:
+    """Return a mask for elements as one that fits `parts`, which may have a real and an imaginary part for each."""
+    return mask.unsqueeze(-1) if parts.dim() > mask.dim() else mask
 
 
 def _differences(

@@ -9,6 +9,10 @@ since an answer's own may exceed the range of their dtype.
 Unordered values are compared with the nearest value of the reference. Their vectors have length 1 and are checked
 by their products with the matrix. They also have to be about as independent as the reference's vectors, unless
 those are nearly dependent.
+
+Partial pivoting takes the largest element in a column. If two are equal up to their roundings, either may be taken,
+and all later factors differ. Such factors are right if their product is the matrix, and if no multiplier exceeds 1
+(ibid., section 3.4.1).
 """
 
 from __future__ import annotations
@@ -69,6 +73,13 @@ _FACTORED = {
 }
 _GENERAL = _Factored(("eigenvalues", "eigenvectors"), 0, lambda a, arguments: a, _spectral, {1: -1})
 _UNORDERED = {"linalg_eig": ("eigenvalues", "return[0]"), "linalg_eigvals": ("out", "return")}  # names of the values
+_PIVOTED = {  # names of all results; pivots are P in the form of row exchanges
+    "linalg_lu": ("P", "L", "U"),
+    "linalg_lu_factor_ex": ("LU", "pivots", "info"),
+    "linalg_solve_ex": ("result", "LU", "pivots", "info"),
+    "linalg_det": ("result", "LU", "pivots"),
+    "linalg_slogdet": ("sign", "logabsdet", "LU", "pivots"),
+}
 DEPENDENT = 2.0**-10  # fraction of the reference's least singular value below which vectors count as dependent
 HARDLY = 16  # multiple of the root of a rounding; less independent eigenvectors change with the roundings
 
@@ -183,3 +194,44 @@ def _size(values: Tensor) -> Tensor:
         return torch.ones(*values.shape[:-1], 1, 1, dtype=torch.float64)
     largest = values.abs().amax(-1)[..., None, None]
     return torch.where(largest > 0, largest, torch.ones_like(largest))
+
+
+def repivoted(overload: str, expected: Expected, answer: Packed, index: int) -> Tensor | None:
+    """Return a mask for the elements of factors that are right although their pivots are not the reference's.
+
+    Return None if tensor `index` is no factor, or no permutation.
+    """
+    results = _PIVOTED.get(_base(overload).removeprefix("_"), ())
+    names = tensor_names(answer.tree)
+    places = {r: names.index(n) for k, r in enumerate(results) for n in (r, f"return[{k}]") if n in names}
+    factors = [name for name in results if name in ("P", "L", "U", "LU", "pivots")]
+    if len(places) < len(results) or index not in [places[name] for name in factors]:
+        return None
+    got, want = ({name: contents(packed, places[name]) for name in factors} for packed in (answer, expected.native))
+    a = contents(expected.before, 0)
+    right = _is_factored(a, want) & _is_factored(a, got)
+    if a.shape[-1] == a.shape[-2]:  # ATen may factor the transposed matrix, which saves a copy of a row-major one
+        right |= _is_factored(a.mT, want) & _is_factored(a.mT, got)
+    order = "pivots" if "pivots" in factors else "P"
+    changed = (got[order] != want[order]).flatten(right.dim()).any(-1)
+    mask, element = right & changed, contents(answer, index)
+    return mask.view(*mask.shape, *[1] * (element.dim() - mask.dim())).expand(element.shape)
+
+
+def _is_factored(matrix: Tensor, factors: Mapping[str, Tensor]) -> Tensor:
+    """Return True for each matrix [..., m, n] that its factors by partial pivoting give, up to roundings."""
+    wide = torch.complex128 if matrix.is_complex() else torch.float64
+    a = matrix.to(wide)
+    if "LU" in factors:
+        rows, pivots = a.shape[-2], factors["pivots"]
+        possible = ((pivots >= 1) & (pivots <= rows)).all(-1)
+        p, lower, upper = torch.lu_unpack(factors["LU"].to(wide), torch.where(possible[..., None], pivots, 1))
+    else:
+        p, lower, upper = (factors[name].to(wide) for name in ("P", "L", "U"))
+        permutes = ((p == 0) | (p == 1)).all(-1).all(-1) & (p.sum(-1) == 1).all(-1) & (p.sum(-2) == 1).all(-1)
+        possible = permutes & (lower.tril() == lower).flatten(-2).all(-1) & (upper.triu() == upper).flatten(-2).all(-1)
+    step = FACTOR_ROUNDINGS * unit(matrix.dtype.to_real())
+    size = _size(a.flatten(-2)).squeeze(-1)
+    near = ((p @ lower @ upper - a).flatten(-2).abs() <= step * size).all(-1)
+    most = 2**0.5 if matrix.is_complex() else 1.0  # LAPACK takes the largest sum of a real and an imaginary part
+    return possible & near & (lower.flatten(-2).abs() <= most * (1 + step)).all(-1)
