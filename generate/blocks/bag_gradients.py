@@ -219,9 +219,9 @@ def add_bag_rows(grad, indices, items, offsets, offset2bag, bag_size, weights, c
     )
 
 
-def check_items(indices, offsets):
+def check_items(*tensors):
     """Raise RuntimeError, as ATen does, if indices or offsets are not int32 or int64, or not contiguous."""
-    for t in (indices, offsets):
+    for t in tensors:
         if t.dtype not in (torch.int32, torch.int64) or not t.is_contiguous():
             raise RuntimeError(f"indices or offsets of {t.dtype}, strides {t.stride()}")
 

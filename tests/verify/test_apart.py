@@ -183,3 +183,17 @@ def test_labels_are_those_that_there_are_probabilities_of(label, sound):
     losses, alpha = torch.ops.aten._ctc_loss(call["log_probs"], torch.tensor([[1, 2], [1, 2]]), [4, 4], [2, 2])
     given = {"grad": torch.ones(2), **call, "neg_log_likelihood": losses, "log_alpha": alpha, "zero_infinity": False}
     assert stands("aten::_ctc_loss_backward", given) is sound
+
+
+@pytest.mark.parametrize(
+    "changed, sound", [({}, True), ({"mode": -1}, False), ({"mode": 3}, False), ({"size": -2}, False)]
+)
+def test_bags_have_a_known_mode_and_no_negative_size(changed, sound):
+    indices, offsets = torch.tensor([0, 2, 1, 3]), torch.tensor([0, 2])
+    call = {"grad": torch.ones(2, 3), "indices": indices, "offsets": offsets, "offset2bag": torch.tensor([0, 0, 1, 1])}
+    call |= {
+        "bag_size": torch.tensor([2, changed.get("size", 2)]),
+        "maximum_indices": torch.zeros(2, dtype=torch.int64),
+    }
+    call |= {"num_weights": 4, "scale_grad_by_freq": False, "mode": changed.get("mode", 1), "sparse": False}
+    assert stands("aten::_embedding_bag_backward", {**call, "per_sample_weights": None, "padding_idx": -1}) is sound

@@ -212,6 +212,17 @@ def _has_foreign_labels(overload: str, arguments: Arguments) -> bool:
     return bool(((targets < 0) | (targets >= arguments["log_probs"].shape[2])).any())
 
 
+def _has_foreign_bags(overload: str, arguments: Arguments) -> bool:
+    """Return True if an embedding bag's mode is none of sum, mean and max (0 to 2), or if a bag's size is negative.
+
+    ATen's backward functions check neither, and their answers then depend on which branch comes first.
+    """
+    if "offset2bag" not in arguments:
+        return False
+    sizes = arguments.get("bag_size")
+    return arguments["mode"] not in range(3) or (isinstance(sizes, torch.Tensor) and bool((sizes < 0).any()))
+
+
 def _points_at_nothing(overload: str, arguments: Arguments) -> bool:
     """Return True if indices refer to a dimension without elements.
 
@@ -240,6 +251,7 @@ _FAULTS = (
     _has_no_channels,
     _points_at_nothing,
     _has_foreign_labels,
+    _has_foreign_bags,
     _has_foreign_pivots,
     _has_infinite_scores,
     _is_cast_to_integers,

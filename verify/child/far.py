@@ -7,7 +7,7 @@ children inherit it. Pages are allocated only for the rows themselves.
 from __future__ import annotations
 
 import mmap
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import torch
@@ -31,18 +31,19 @@ class Far:
         except OSError:
             return
 
-    def spread(self, arguments: Mapping[str, Any], how: str) -> dict[str, Any]:
-        """Return the arguments with a new layout for every contiguous tensor with two rows or more.
+    def spread(self, arguments: Mapping[str, Any], how: str, names: Collection[str]) -> dict[str, Any]:
+        """Return the arguments with a new layout for every named contiguous tensor with two rows or more.
 
         Args:
             arguments: Arguments by name.
             how: `apart` puts WIDE elements between neighbouring rows; `across` puts them between the first row
                 and the last.
+            names: Arguments that may have gaps between their rows.
         """
         self._taken = 0
         if self._memory is not None:
             self._memory.madvise(mmap.MADV_DONTNEED)
-        return {name: self._changed(value, how) for name, value in arguments.items()}
+        return {name: self._changed(value, how) if name in names else value for name, value in arguments.items()}
 
     def _changed(self, value: Any, how: str) -> Any:
         if isinstance(value, list | tuple):

@@ -117,7 +117,7 @@ class KernelRunner:
         reached.clear()
         seed = header.get("seed", 0)
         originals = self._rebuild(packed, bool(header.get("reuse")))
-        arguments = far.spread(originals, header["far"]) if "far" in header else originals
+        arguments = far.spread(originals, *header["far"]) if "far" in header else originals
         read_only = protected(self._plan.overload, arguments)
         for tensor in strided(arguments):
             at, size = tensor.untyped_storage().data_ptr(), tensor.numel() * tensor.element_size()

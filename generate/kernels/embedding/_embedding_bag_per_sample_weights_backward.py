@@ -41,14 +41,27 @@ def bag_products_kernel(
 ):
     """Compute the dot products for BLOCK_M items per program instance, BLOCK_N columns at a time.
 
-    Tensors:
+    Args:
         grad_ptr: [bags, cols], read.
         weight_ptr: [height, cols], read.
         indices_ptr: [m], read.
         offsets_ptr: [bags], read if offset2bag_ptr is None.
         offset2bag_ptr: [m], read, or None.
         out_ptr: [m], contiguous, written.
+        m: Number of items.
+        cols: Number of columns.
+        height: Number of rows of the table.
+        padding_idx: Index whose items get 0.
+        bags: Number of bags.
+        grad_stride: (row, column) stride of the gradient.
+        weight_stride: (row, column) stride of the table.
+        indices_stride: Stride of the indices.
+        offsets_stride: Stride of the offsets.
+        offset2bag_stride: Stride of offset2bag.
+        OPMATH: Type in which products are added up.
         LEVELS: Bisection steps that `bag_of` needs for this many bags.
+        BLOCK_M: Items per program.
+        BLOCK_N: Columns per step.
     """
     item = tl.program_id(0).to(tl.int64) * BLOCK_M + tl.arange(0, BLOCK_M)
     inside = item < m
@@ -69,7 +82,9 @@ def bag_products_kernel(
 
 def wrapper(grad, weight, indices, offsets, offset2bag, mode, padding_idx=-1):
     identical_dtypes(grad, weight)
-    check_items(indices, offsets)
+    check_items(indices)
+    if offsets.dtype not in (torch.int32, torch.int64):
+        raise RuntimeError(f"offsets of {offsets.dtype}")
     if mode != 0:
         raise RuntimeError(f"weights of items in mode {mode}")
     m, cols = indices.shape[0], grad.shape[1]

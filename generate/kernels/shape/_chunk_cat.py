@@ -12,10 +12,13 @@ import triton
 import triton.language as tl
 from blocks.copies import copied
 from blocks.elementwise import pick
+from blocks.limits import MAX_GRID_YZ
 from blocks.offsets import plain, plain_value
 
 OVERLOADS = ("aten::_chunk_cat",)
 DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8")
+
+LARGE_RESULT = 4194304  # elements from which tiles of 8,192 elements still give each processor several programs
 
 
 @triton.jit
@@ -25,20 +28,25 @@ def length_of(lengths, firsts, UNIT: tl.constexpr):
 
 @triton.jit
 def chunk_cat_kernel(
-    xs, out_ptr, firsts, sizes, widths, starts, chunks, total, UNIT: tl.constexpr, BLOCK: tl.constexpr
+    xs, out_ptr, firsts, sizes, widths, starts, rows, chunks, total, UNIT: tl.constexpr, BLOCK: tl.constexpr
 ):
     """Copy BLOCK elements from one chunk of one tensor to the result.
 
-    Tensors:
-        xs: Tuple of contiguous tensors, read.
-        out_ptr: [leading dimensions, chunks, total], contiguous, written.
-        firsts: First program instance for each tensor.
-        sizes: Elements per tensor after the leading dimensions, which program_id(1) indexes.
-        widths, starts: Chunk width of each tensor, and its offset in a result row.
-        UNIT: sizes, widths, starts and total are multiples of UNIT and are passed divided by it.
+    Args:
+        xs: Tuple of contiguous tensors, [rows, size], read.
+        out_ptr: [rows, chunks, total], contiguous, written.
+        firsts: Tuple with the first program_id(0) of each tensor, encoded by `plain`.
+        sizes: Tuple with each tensor's elements per row.
+        widths: Tuple with each tensor's chunk width, in elements.
+        starts: Tuple with each tensor's offset in a chunk of the result, in elements.
+        rows: Number of rows, encoded by `plain`; program_id(1) and program_id(2) together index them.
+        chunks: Number of chunks, encoded by `plain`.
+        total: Sum of the widths.
+        UNIT: Common divisor of sizes, widths, starts and total, which are divided by it and encoded by `plain`.
+        BLOCK: Elements per program.
     """
     program = tl.program_id(0) - plain_value(pick(firsts, firsts))
-    lead = tl.program_id(1).to(tl.int64)
+    lead = tl.program_id(2).to(tl.int64) * tl.num_programs(1) + tl.program_id(1)
     size, width = length_of(sizes, firsts, UNIT), length_of(widths, firsts, UNIT)
     tiles = tl.cdiv(width, BLOCK).to(tl.int32)
     chunk = (program // tiles).to(tl.int64)
@@ -48,10 +56,10 @@ def chunk_cat_kernel(
     x_ptr = pick(xs, firsts) + (lead * size + i)
     out_ptr += row + (length_of(starts, firsts, UNIT) + first)
     lane = tl.arange(0, BLOCK)
-    if first + BLOCK <= width and i + BLOCK <= size:
+    if (lead < plain_value(rows)) & (first + BLOCK <= width) & (i + BLOCK <= size):
         tl.store(out_ptr + lane, tl.load(x_ptr + lane))
     else:
-        inside = first + lane < width
+        inside = (first + lane < width) & (lead < plain_value(rows))
         tl.store(out_ptr + lane, tl.load(x_ptr + lane, mask=inside & (i + lane < size), other=0), mask=inside)
 
 
@@ -64,7 +72,7 @@ def wrapper(tensors, dim, num_chunks):
     sizes = [math.prod(t.shape[dim:]) for t in tensors]
     widths = [triton.cdiv(t.shape[dim], num_chunks) * math.prod(t.shape[dim + 1 :]) for t in tensors]
     out = torch.empty((*lead, num_chunks, sum(widths)), dtype=first.dtype, device=first.device)
-    large = out.numel() >= 4194304
+    large = out.numel() >= LARGE_RESULT
     unit = 16 if large and all([v % 16 == 0 for v in sizes + widths]) else 1
     block = 8192 if large else 1024
     for at in range(0, len(tensors), 32):
@@ -78,11 +86,13 @@ def wrapper(tensors, dim, num_chunks):
             programs += num_chunks * triton.cdiv(w, block)
         numbers = [[plain(v // unit) for v in vs] for vs in (sizes[at : at + count], widths[at : at + count], starts)]
         numbers = [tuple(vs + vs[-1:] * padding) for vs in numbers]
-        chunk_cat_kernel[(programs, math.prod(lead))](
+        rows = math.prod(lead)
+        chunk_cat_kernel[(programs, min(rows, MAX_GRID_YZ), triton.cdiv(rows, MAX_GRID_YZ))](
             tuple(group + group[-1:] * padding),
             out,
             tuple(firsts + [plain(programs)] * padding),
             *numbers,
+            plain(rows),
             plain(num_chunks),
             plain(sum(widths) // unit),
             UNIT=unit,
