@@ -38,10 +38,14 @@ def pixel_place(i, n, ALIGN: tl.constexpr, OPMATH: tl.constexpr):
 def affine_kernel(theta_ptr, out_ptr, sizes, strides, DIMS: tl.constexpr, ALIGN: tl.constexpr, BLOCK: tl.constexpr):
     """Compute the grid coordinates for BLOCK pixels per program instance.
 
-    Tensors:
-        theta_ptr: [N, DIMS, DIMS + 1], read; `strides` holds its strides.
+    Args:
+        theta_ptr: [N, DIMS, DIMS + 1], read.
         out_ptr: [N, (depth,) height, width, DIMS], contiguous, written.
-        sizes: (images, depth, height, width), encoded by `plain`; depth is 1 for images.
+        sizes: (N, depth, height, width), encoded by `plain`; depth is 1 for images.
+        strides: The three strides of theta, encoded by `plain`.
+        DIMS: 2 for images, 3 for volumes.
+        ALIGN: True if -1 and 1 are the centers of the outer pixels, False if they are their outer edges.
+        BLOCK: Pixels per program instance.
     """
     OPMATH: tl.constexpr = tl.float64 if out_ptr.dtype.element_ty == tl.float64 else tl.float32
     depth, height, width = plain_value(sizes[1]), plain_value(sizes[2]), plain_value(sizes[3])

@@ -31,10 +31,13 @@ LAYOUTS = ("sparse_coo", "strided")
 def rows_of_kernel(indices_ptr, items_ptr, out_ptr, n, indices_stride, BLOCK: tl.constexpr):
     """Store the table index of each item as int64.
 
-    Tensors:
-        indices_ptr: Table indices, read; stride `indices_stride`.
+    Args:
+        indices_ptr: [items], table indices, read.
         items_ptr: [n] int64 item numbers, read, or None for items 0 to n - 1.
         out_ptr: [n] int64, written.
+        n: Number of table indices to store.
+        indices_stride: Stride of the indices, in elements.
+        BLOCK: Items per program instance.
     """
     slot = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     item = slot

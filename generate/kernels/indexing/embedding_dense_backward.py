@@ -72,10 +72,21 @@ def products_kernel(
 ):
     """Multiply a 0/1 matrix by the gradients for `part` tokens, from program_id(1) * part on.
 
-    Tensors:
-        grad_ptr: [m tokens, n], read; offsets from `grad_steps` and `grad_col_stride`.
-        indices_ptr: [m], read; offsets from `indices_steps`.
+    Args:
+        grad_ptr: [m tokens, n], read.
+        indices_ptr: [m], read.
         sums_ptr: [parts, words, n], contiguous, written at [program_id(1), WORDS rows, BLOCK_N columns].
+        m: Number of tokens.
+        n: Number of columns.
+        words: Number of vocabulary rows.
+        part: Tokens per part; a multiple of TOKENS.
+        padding_idx: Vocabulary row without a gradient, or a negative number.
+        indices_steps: (shape, strides) of the indices, from `walk`.
+        grad_steps: (shape, strides) of the gradient's token dimensions, from `walk`.
+        grad_col_stride: Stride between the gradient's columns.
+        WORDS: Vocabulary rows per program instance.
+        TOKENS: Tokens per matrix product.
+        BLOCK_N: Columns per program instance.
     """
     cols = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
     word = tl.program_id(2) * WORDS + tl.arange(0, WORDS)
@@ -129,11 +140,22 @@ def gather_kernel(
     Within a block of BLOCK_M indices, a prefix sum numbers the matches. GATHER matching rows are loaded at a
     time.
 
-    Tensors:
-        grad_ptr: [m tokens, n], read; offsets from `grad_steps` and `grad_col_stride`.
-        indices_ptr: [m], read; offsets from `indices_steps`.
+    Args:
+        grad_ptr: [m tokens, n], read.
+        indices_ptr: [m], read.
         out_ptr: [parts, num_weights, n], contiguous, written.
+        m: Number of tokens.
+        n: Number of columns.
+        part: Tokens per part.
+        padding_idx: Vocabulary row without a gradient, or a negative number.
+        indices_steps: (shape, strides) of the indices, from `walk`.
+        grad_steps: (shape, strides) of the gradient's token dimensions, from `walk`.
+        grad_col_stride: Stride between the gradient's columns.
         SCALE: Divide by the row's frequency; only valid if there is one part.
+        PLAIN: True if integers are encoded by `plain`, except padding_idx.
+        GATHER: Matching rows that are loaded at a time.
+        BLOCK_M: Tokens that are compared at a time.
+        BLOCK_N: Columns per program instance.
     """
     m, n, part = integer_value(m, PLAIN), integer_value(n, PLAIN), integer_value(part, PLAIN)
     word = tl.program_id(0).to(tl.int64)
@@ -170,6 +192,14 @@ def parts_kernel(parts_ptr, out_ptr, n, count, PARTS: tl.constexpr, BLOCK: tl.co
     """Sum parts_ptr [count, n] over its first dimension into out_ptr [n].
 
     PARTS accumulators each take every PARTS-th part, and are added up at the end.
+
+    Args:
+        parts_ptr: [count, n], contiguous, read.
+        out_ptr: [n], contiguous, written.
+        n: Elements per part.
+        count: Number of parts.
+        PARTS: Parts that are loaded at a time.
+        BLOCK: Elements per program instance.
     """
     i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     lane = tl.arange(0, PARTS)
@@ -199,12 +229,21 @@ def runs_kernel(
 ):
     """Sum the runs of equal indices inside one chunk of CHUNK sorted tokens.
 
-    Tensors:
-        grad_ptr: [m tokens, n], read; offsets from `grad_steps` and `grad_col_stride`.
-        indices_ptr, tokens_ptr: [m], the sorted indices and their tokens, read.
-        out_ptr: [rows, n], written for the runs that lie inside the chunk.
+    Args:
+        grad_ptr: [m tokens, n], read.
+        indices_ptr: [m], the sorted indices, read.
+        tokens_ptr: [m], the token of each sorted index, read.
+        out_ptr: [rows, n], contiguous, written for the runs that lie inside the chunk.
         pieces_ptr: [chunks, 2, n] fp32, written. Piece 0 belongs to a run that began in an earlier chunk, and
             piece 1 to a run that begins here and continues.
+        m: Number of tokens.
+        n: Number of columns.
+        padding_idx: Vocabulary row without a gradient, or a negative number.
+        grad_steps: (shape, strides) of the gradient's token dimensions, from `walk`.
+        grad_col_stride: Stride between the gradient's columns.
+        SCALE: Divide by the row's frequency.
+        CHUNK: Sorted tokens per program instance.
+        BLOCK_N: Columns per program instance.
     """
     chunk = tl.program_id(0).to(tl.int64)
     i = chunk * CHUNK + tl.arange(0, CHUNK)
@@ -253,10 +292,17 @@ def pieces_kernel(
 
     The program instance for the chunk in which the run begins does this; all others store nothing.
 
-    Tensors:
+    Args:
         indices_ptr: [m] sorted indices, read.
         pieces_ptr: [chunks, 2, n] fp32 from `runs_kernel`, read.
-        out_ptr: [rows, n], written.
+        out_ptr: [rows, n], contiguous, written.
+        m: Number of tokens.
+        n: Number of columns.
+        padding_idx: Vocabulary row without a gradient, or a negative number.
+        SCALE: Divide by the row's frequency.
+        CHUNK: Sorted tokens per chunk, as in `runs_kernel`.
+        CHUNKS: Chunks whose pieces are loaded at a time.
+        BLOCK_N: Columns per program instance.
     """
     chunk = tl.program_id(0).to(tl.int64)
     end = chunk * CHUNK + CHUNK

@@ -62,12 +62,20 @@ def isin_kernel(
 ):
     """Test BLOCK elements per program instance.
 
-    Tensors:
-        x_ptr: Elements, read; `steps` from `walk`.
-        tests_ptr: [count] test elements, read; `test_steps` from `walk`. With BITS > 0, sorted keys instead.
+    Args:
+        x_ptr: [n] elements, read.
+        tests_ptr: [count] test elements, read. With BITS > 0, contiguous sorted keys instead.
         out_ptr: [n] bool, contiguous, written.
+        n: Number of elements.
+        count: Number of test elements.
         depth: Binary search steps for `count` keys.
+        steps: (shape, strides) of the elements, from `walk`.
+        test_steps: (shape, strides) of the test elements, from `walk`.
+        INVERT: Store True for elements that are not among the test elements.
+        COMMON: Common Triton type of elements and test elements.
+        OPMATH: Triton type in which they are compared.
         BITS: Width of the sorted keys (see `key_of`), or 0 to compare with the test elements one by one.
+        BLOCK: Elements per program instance.
     """
     i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     x = convert(tl.load(x_ptr + strided(i, steps[0], steps[1][0], False, False), mask=i < n, other=0), COMMON)

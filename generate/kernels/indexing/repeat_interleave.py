@@ -19,11 +19,15 @@ DTYPES = ("int32", "int64")
 def repeats_kernel(repeats_ptr, counts_ptr, starts_ptr, ends_ptr, n, stride, FINAL: tl.constexpr, BLOCK: tl.constexpr):
     """Store each block's sum over repeats, or with FINAL the end position for each number.
 
-    Tensors:
-        repeats_ptr: [n], read; stride encoded by `plain`, like n.
-        counts_ptr: [blocks] int64, written unless FINAL.
-        starts_ptr: [blocks] int64, the sum before each block, read if FINAL.
-        ends_ptr: [n] int64, written if FINAL.
+    Args:
+        repeats_ptr: [n], read.
+        counts_ptr: [blocks] int64, written unless FINAL, else None.
+        starts_ptr: [blocks] int64, the sum before each block, read if FINAL, else None.
+        ends_ptr: [n] int64, written if FINAL, else None.
+        n: Number of repeats, encoded by `plain`.
+        stride: Stride of the repeats, encoded by `plain`.
+        FINAL: Store end positions instead of block sums.
+        BLOCK: Repeats per program instance.
     """
     i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     mask = i < plain_value(n)

@@ -39,12 +39,23 @@ def unfold_backward_kernel(
 ):
     """Compute BLOCK elements per program instance.
 
-    Tensors:
-        grad_ptr: [outer, windows, inner, size], read. `outer_steps` and `inner_steps` come from `walk`, and
-            the other two dimensions step by `window_stride` and `place_stride`.
-        out_ptr: [outer, length, inner], contiguous, written; n elements.
-        size, step: Window size, and distance between windows.
+    Args:
+        grad_ptr: [outer, windows, inner, size], read.
+        out_ptr: [outer, length, inner], contiguous, written.
+        n: Number of elements in the output.
+        inner: Number of elements per position along the unfolded dimension.
+        length: Size of the unfolded dimension.
+        windows: Number of windows.
+        size: Window size.
+        step: Distance between the begins of neighboring windows.
+        window_stride: Stride of the gradient between windows.
+        place_stride: Stride of the gradient between positions in a window.
+        outer_steps: (shape, strides) of the gradient's dimensions before the windows, from `walk`.
+        inner_steps: (shape, strides) of the gradient's dimensions between windows and positions, from `walk`.
+        OPMATH: Triton type of the sums.
         WIDE: Compute offsets in 64 bits.
+        PLAIN: True if integers are encoded by `plain`.
+        BLOCK: Elements per program instance.
     """
     program = tl.program_id(0).to(tl.int64) if WIDE else tl.program_id(0)
     i = program * BLOCK + tl.arange(0, BLOCK)

@@ -71,11 +71,17 @@ def matrix_exp_kernel(
     The polynomial is evaluated by Horner's rule: P = X @ P / k + I for k from DEGREE - 1 down to 1. Barriers
     separate the products, because each reads elements that other threads stored.
 
-    Tensors:
-        a_ptr: [batch, n, n], read; the batch offset from `walk`, and the strides in `a_stride`.
+    Args:
+        a_ptr: [batch, n, n], read.
         work_ptr: [batch, 3, n, n], scratch: the scaled matrix, and two buffers that alternate as input and
             output.
         out_ptr: [batch, n, n], contiguous, written.
+        n: Number of rows, encoded by `plain`.
+        batch: (shape, strides) of a's batch dimensions, from `walk`.
+        a_stride: Strides of a's rows and columns, encoded by `plain`.
+        DEGREE: Degree of the Taylor polynomial.
+        PLAIN: True, because the integers in `batch` are encoded by `plain`.
+        BLOCK: Rows and columns per tile.
     """
     matrix = tl.program_id(0).to(tl.int64)
     n = plain_value(n)

@@ -52,14 +52,19 @@ def alpha_kernel(
 ):
     """Compute alpha and the loss for one sequence; before the first step it is in its first blank.
 
-    Tensors:
-        log_probs_ptr: [T, N, C], read; `strides` holds the strides.
-        targets_ptr: Labels, read; `target_stride` from `label_strides`.
+    Args:
+        log_probs_ptr: [T, N, C], read.
+        targets_ptr: Labels, [N, labels] or concatenated, read.
         table_ptr: Lengths from `lengths_of`, read.
         losses_ptr: [N], written.
         alpha_ptr: [N, T, width], contiguous, written.
         sizes: (T, N, C, width), with width the number of states.
+        blank: Class number of the blank.
+        strides: The three strides of log_probs.
+        target_stride: Strides from `label_strides`.
         FULL: True if the longest sequence has LANES labels, so that the last blank has no lane.
+        LANES: Number of lanes, a power of 2; at least the largest label count.
+        AHEAD: Number of steps whose log_probs are loaded in advance.
     """
     T, N, C, width = sizes
     n = tl.program_id(0).to(tl.int64)
@@ -129,10 +134,17 @@ def long_alpha_kernel(
     alpha at the previous step is read back from memory. The barrier after each step makes it visible to all
     threads.
 
-    Tensors:
-        log_probs_ptr, targets_ptr, table_ptr: As in `alpha_kernel`, read.
+    Args:
+        log_probs_ptr: [T, N, C], read.
+        targets_ptr: Labels, [N, labels] or concatenated, read.
+        table_ptr: Lengths from `lengths_of`, read.
         losses_ptr: [N], written.
         alpha_ptr: [N, T, width], contiguous, written and read.
+        sizes: (T, N, C, width), with width the number of states.
+        blank: Class number of the blank.
+        strides: The three strides of log_probs.
+        target_stride: Strides from `label_strides`.
+        BLOCK: States that are computed at a time.
     """
     T, N, C, width = sizes
     n = tl.program_id(0).to(tl.int64)

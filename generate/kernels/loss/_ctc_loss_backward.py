@@ -42,12 +42,17 @@ def beta_kernel(
 
     Lane k holds label k and the blank after it.
 
-    Tensors:
-        log_probs_ptr: [T, N, C], read; `strides` holds the strides.
-        targets_ptr: Labels, read; `target_stride` from `label_strides`.
+    Args:
+        log_probs_ptr: [T, N, C], read.
+        targets_ptr: Labels, [N, labels] or concatenated, read.
         table_ptr: Lengths from `lengths_of`, read.
         beta_ptr: [N, T, width], contiguous, written.
         sizes: (T, N, C, width), with width the number of states.
+        blank: Class number of the blank.
+        strides: The three strides of log_probs.
+        target_stride: Strides from `label_strides`.
+        LANES: Number of lanes, a power of 2; at least the largest label count.
+        AHEAD: Number of steps whose log_probs are loaded in advance.
     """
     T, N, C, width = sizes
     n = tl.program_id(0).to(tl.int64)
@@ -104,9 +109,16 @@ def long_beta_kernel(
     beta at the next step is read back from memory. The barrier after each step makes it visible to all
     threads.
 
-    Tensors:
-        log_probs_ptr, targets_ptr, table_ptr: As in `beta_kernel`, read.
+    Args:
+        log_probs_ptr: [T, N, C], read.
+        targets_ptr: Labels, [N, labels] or concatenated, read.
+        table_ptr: Lengths from `lengths_of`, read.
         beta_ptr: [N, T, width], contiguous, written and read.
+        sizes: (T, N, C, width), with width the number of states.
+        blank: Class number of the blank.
+        strides: The three strides of log_probs.
+        target_stride: Strides from `label_strides`.
+        BLOCK: States that are computed at a time.
     """
     T, N, C, width = sizes
     n = tl.program_id(0).to(tl.int64)
@@ -171,15 +183,26 @@ def gradient_kernel(
     counts, as in ATen. A class without any fraction uses exp(loss - p - infinity) instead of 0. This matters
     if loss or p is not finite, because the result is then NaN.
 
-    Tensors:
-        grad_ptr, losses_ptr: [N], read; strides `grad_stride` and `loss_stride`.
-        log_probs_ptr: [T, N, C], read; `strides` holds the strides.
-        targets_ptr: Labels, read; `target_stride` from `label_strides`.
+    Args:
+        grad_ptr: [N], read.
+        log_probs_ptr: [T, N, C], read.
+        targets_ptr: Labels, [N, labels] or concatenated, read.
         table_ptr: Lengths from `lengths_of`, read.
-        alpha_ptr: [N, T, at least width], read; `alpha_stride` holds the strides.
+        losses_ptr: [N], read.
+        alpha_ptr: [N, T, at least width], read.
         beta_ptr: [N, T, width], contiguous, read.
         out_ptr: [T, N, C], contiguous, written and updated with atomics.
         sizes: (T, N, C, width), with width the number of states.
+        blank: Class number of the blank.
+        strides: The three strides of log_probs.
+        target_stride: Strides from `label_strides`.
+        grad_stride: Stride of grad.
+        loss_stride: Stride of the losses.
+        alpha_stride: The three strides of alpha.
+        ZERO_INFINITY: Store 0 for sequences whose loss is infinite.
+        STEPS: Steps per program instance.
+        LANES: States that are processed at a time.
+        BLOCK_C: Classes that are processed at a time.
     """
     T, N, C, width = sizes
     parts = tl.cdiv(T, STEPS)

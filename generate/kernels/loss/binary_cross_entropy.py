@@ -52,12 +52,16 @@ def kernel_sums(
 ):
     """Sum the loss over a chunk of elements, one chunk per program instance.
 
-    Tensors:
-        pointers: (prediction, target) or (prediction, target, weight), n elements each, read; `shape` and
-            `strides` are the coalesced geometry, encoded by `plain`.
+    Args:
+        pointers: (prediction, target) or (prediction, target, weight), n elements each, read.
         out_ptr: [programs], written.
-        UNITS: For each tensor, True if its last stride is 1.
+        n: Number of elements.
+        chunk: Elements per program instance; a multiple of BLOCK.
+        shape: Sizes of the coalesced dimensions, encoded by `plain`; () for a single dimension.
+        strides: For each tensor, its strides in these dimensions, encoded by `plain`.
         MEAN: Divide by n; only if there is one program instance.
+        UNITS: For each tensor, True if its last stride is 1.
+        BLOCK: Elements that are loaded at a time.
     """
     start = tl.program_id(0).to(tl.int64) * chunk
     acc = opmath(tl.zeros([BLOCK], pointers[0].dtype.element_ty))
@@ -80,9 +84,13 @@ def kernel_sums(
 def kernel_total(parts_ptr, out_ptr, parts, n, MEAN: tl.constexpr, BLOCK: tl.constexpr):
     """Add up the partial sums in one program instance.
 
-    Tensors:
-        parts_ptr: [parts], read; at most BLOCK.
-        out_ptr: One element, written; divided by n if MEAN.
+    Args:
+        parts_ptr: [parts], read.
+        out_ptr: One element, written.
+        parts: Number of partial sums; at most BLOCK.
+        n: Number of elements in the loss.
+        MEAN: Divide by n.
+        BLOCK: Largest number of partial sums.
     """
     i = tl.arange(0, BLOCK)
     out = tl.sum(tl.load(parts_ptr + i, mask=i < parts, other=0), 0)

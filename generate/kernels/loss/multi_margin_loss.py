@@ -38,14 +38,21 @@ def kernel_multi_margin(
 
     Integer arguments are encoded by `plain`.
 
-    Tensors:
-        x_ptr: [n, classes], read; `x_strides` holds the strides.
+    Args:
+        x_ptr: [n, classes], read.
         target_ptr: [n] int64, read.
         weight_ptr: [classes], read, or None.
         out_ptr: [n], contiguous, written.
         sizes: (n, classes).
-        SQUARE: p is 2.
+        x_strides: The two strides of x.
+        target_stride: Stride of the targets.
+        weight_stride: Stride of the weights; 0 if there are none.
+        margin: The margin, encoded by `number_argument`.
+        SQUARE: True if p is 2, False if it is 1.
+        OPMATH: Triton type of the sums.
         WIDE: Compute offsets in 64 bits.
+        BLOCK_M: Rows per program instance.
+        BLOCK_N: Classes that are processed at a time.
     """
     INDEX: tl.constexpr = tl.int64 if WIDE else tl.int32
     n, classes = plain_value(sizes[0]), plain_value(sizes[1])

@@ -48,16 +48,22 @@ def kernel_multi_margin_backward(
     The first pass sums the derivatives for the target class, and the second one stores all gradients. Integer
     arguments are encoded by `plain`.
 
-    Tensors:
-        grad_ptr, target_ptr: [n], read.
-        x_ptr: [n, classes], read; `x_strides` holds the strides.
+    Args:
+        grad_ptr: [n], read.
+        x_ptr: [n, classes], read.
+        target_ptr: [n] int64, read.
         weight_ptr: [classes], read, or None.
         out_ptr: [n, classes], contiguous, written.
         sizes: (n, classes).
-        steps: Strides for gradients, targets and weights.
+        x_strides: The two strides of x.
+        steps: Strides of gradients, targets and weights.
         share: Divisor for the gradient.
-        SQUARE: p is 2.
+        margin: The margin, encoded by `number_argument`.
+        SQUARE: True if p is 2, False if it is 1.
+        OPMATH: Triton type of the sums.
         WIDE: Compute offsets in 64 bits.
+        BLOCK_M: Rows per program instance.
+        BLOCK_N: Classes that are processed at a time.
     """
     INDEX: tl.constexpr = tl.int64 if WIDE else tl.int32
     n, classes = plain_value(sizes[0]), plain_value(sizes[1])

@@ -38,12 +38,21 @@ def kernel_multilabel_margin_backward(
 
     Integer arguments are encoded by `plain`.
 
-    Tensors:
+    Args:
         grad_ptr: [rows], read.
-        x_ptr, target_ptr, is_target_ptr: [rows, classes], read; strides in the last arguments.
+        x_ptr: [rows, classes], read.
+        target_ptr: [rows, classes] int64, read.
+        is_target_ptr: [rows, classes], read; not 0 for listed classes.
         out_ptr: [rows, classes], contiguous, written.
+        classes: Number of classes.
         share: Divisor for the gradient.
+        grad_stride: Stride of the gradient.
+        x_strides: The two strides of x.
+        target_strides: The two strides of the targets.
+        is_target_strides: The two strides of is_target.
+        OPMATH: Triton type of the gradient.
         WIDE: Compute offsets in 64 bits.
+        BLOCK: Classes that are processed at a time.
     """
     INDEX: tl.constexpr = tl.int64 if WIDE else tl.int32
     classes = plain_value(classes)

@@ -33,11 +33,17 @@ def kernel_multilabel_margin(
 
     Integer arguments are encoded by `plain`.
 
-    Tensors:
-        x_ptr, target_ptr: [rows, classes], read; strides in `x_strides` and `target_strides`.
+    Args:
+        x_ptr: [rows, classes], read.
+        target_ptr: [rows, classes] int64, read.
         out_ptr: [rows], written.
         is_target_ptr: [rows, classes], contiguous, written.
+        classes: Number of classes.
+        x_strides: The two strides of x.
+        target_strides: The two strides of the targets.
+        OPMATH: Triton type of the sums.
         WIDE: Compute offsets in 64 bits.
+        BLOCK: Rows and columns of a tile (listed by unlisted classes).
     """
     INDEX: tl.constexpr = tl.int64 if WIDE else tl.int32
     classes = plain_value(classes)

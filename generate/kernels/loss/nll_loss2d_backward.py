@@ -39,13 +39,22 @@ def kernel_nll_loss2d_backward(
     The target is read once for all CLASSES classes. Integer arguments are encoded by `plain`, except
     ignore_index.
 
-    Tensors:
-        grad_ptr, target_ptr: [images, height, width], read; strides in `grad_strides` and `target_strides`.
+    Args:
+        grad_ptr: [images, height, width], read.
+        target_ptr: [images, height, width] int64, read.
         weight_ptr: [classes], read, or None.
-        total_ptr: The total weight, read if MEAN.
+        total_ptr: One element, the total weight, read if MEAN.
         out_ptr: [images, classes, height, width], contiguous, written.
         sizes: (classes, pixels per image, width).
+        grad_strides: The three strides of the gradient.
+        target_strides: The three strides of the targets.
+        weight_stride: Stride of the weights; 0 if there are none.
+        ignore_index: Class number of pixels that are ignored; not encoded.
+        OPMATH: Triton type of the gradient.
+        MEAN: Divide by the total weight.
         WIDE: Compute offsets in 64 bits.
+        CLASSES: Classes per program instance.
+        BLOCK: Pixels per program instance.
     """
     INDEX: tl.constexpr = tl.int64 if WIDE else tl.int32
     classes, pixels, width = plain_value(sizes[0]), plain_value(sizes[1]), plain_value(sizes[2])

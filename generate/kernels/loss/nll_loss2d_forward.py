@@ -39,14 +39,23 @@ def kernel_pixels(
 ):
     """Compute the losses for BLOCK pixels, or their sum.
 
-    Tensors:
-        x_ptr: [N, classes, H, W], read; pixel offsets from `shape` and `strides`.
-        target_ptr: [N, H, W], read.
+    Args:
+        x_ptr: [N, classes, H, W], read.
+        target_ptr: [N, H, W] int64, read.
         weight_ptr: [classes], read, or None.
-        out_ptr, total_ptr: Losses per pixel and a total weight of 0. If REDUCED, a loss sum and a weight sum
-            per program instance. Written.
-        steps: Stride between classes, for scores and for weights.
+        out_ptr: [n] losses, written. If REDUCED, [programs], the loss sums.
+        total_ptr: One element, a total weight of 0, written. If REDUCED, [programs], the weight sums.
+        n: Number of pixels, encoded by `plain`.
+        classes: Number of classes, encoded by `plain`.
+        steps: Stride between classes, for scores and for weights, encoded by `plain`.
+        ignore_index: Class number of pixels that are ignored; not encoded.
+        shape: Sizes of the pixel dimensions, from `pixel_walk`.
+        strides: Strides of scores and targets in these dimensions, from `pixel_walk`.
+        OPMATH: Triton type of the losses and sums.
+        REDUCED: Store a sum per program instance instead of the losses.
+        HINTS: Stride hints of scores and targets, from `pixel_walk`.
         WIDE: Compute offsets in 64 bits.
+        BLOCK: Pixels per program instance.
     """
     INDEX: tl.constexpr = tl.int64 if WIDE else tl.int32
     i = tl.program_id(0).to(INDEX) * BLOCK + tl.arange(0, BLOCK)

@@ -36,12 +36,22 @@ def kernel_nll_loss_backward(
 ):
     """Compute a [BLOCK_M, BLOCK_N] tile of the gradient.
 
-    Tensors:
-        grad_ptr, target_ptr: [n], read.
+    Args:
+        grad_ptr: [n], read.
+        target_ptr: [n] int64 or uint8, read.
         weight_ptr: [classes], read, or None.
-        total_ptr: The total weight, read if MEAN.
+        total_ptr: One element, the total weight, read if MEAN.
         out_ptr: [n, classes], contiguous, written.
+        n: Number of rows.
+        classes: Number of classes.
+        ignore_index: Class number of rows that are ignored.
+        grad_stride: Stride of the gradient; 0 for a single one.
+        target_stride: Stride of the targets; 0 for a single one.
+        weight_stride: Stride of the weights; 0 if there are none.
+        MEAN: Divide by the total weight.
         WIDE: Compute offsets in 64 bits.
+        BLOCK_M: Rows per program instance.
+        BLOCK_N: Classes per program instance.
     """
     INDEX: tl.constexpr = tl.int64 if WIDE else tl.int32
     across = tl.cdiv(classes, BLOCK_N)

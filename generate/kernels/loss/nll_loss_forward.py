@@ -46,13 +46,18 @@ def kernel_rows(
 ):
     """Store the losses for BLOCK rows, and a total weight of 0.
 
-    Tensors:
-        x_ptr: [rows, classes], read; `x_stride` holds the strides.
-        target_ptr: [rows], read.
+    Args:
+        x_ptr: [rows, classes], read.
+        target_ptr: [rows] int64 or uint8, read.
         weight_ptr: [classes], read, or None.
         out_ptr: [rows], written.
         total_ptr: One element, written by program instance 0.
         sizes: (rows, classes).
+        ignore_index: Class number of rows that are ignored.
+        x_stride: The two strides of x.
+        target_stride: Stride of the targets.
+        weight_stride: Stride of the weights; 0 if there are none.
+        BLOCK: Rows per program instance.
     """
     rows = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     loss, _ = row_loss(x_ptr, target_ptr, weight_ptr, rows, sizes, ignore_index, x_stride, target_stride, weight_stride)
@@ -65,8 +70,12 @@ def kernel_rows(
 def store_reduced(losses, weights, out_ptr, total_ptr, MEAN: tl.constexpr):
     """Store the sum or mean (MEAN) of the losses, and the sum of the weights.
 
-    Tensors:
-        out_ptr, total_ptr: One element each, written.
+    Args:
+        losses: [BLOCK] fp32 losses.
+        weights: [BLOCK] fp32 weights.
+        out_ptr: One element, written.
+        total_ptr: One element, written.
+        MEAN: Divide the loss by the weight.
     """
     out, total = tl.sum(losses, 0), tl.sum(weights, 0)
     if MEAN:
@@ -92,13 +101,19 @@ def kernel_reduced(
 ):
     """Sum losses and weights into element program_id(0) of `out` and `total`.
 
-    Tensors:
-        x_ptr: [rows, classes], read; `x_stride` holds the strides.
-        target_ptr: [rows], read.
+    Args:
+        x_ptr: [rows, classes], read.
+        target_ptr: [rows] int64 or uint8, read.
         weight_ptr: [classes], read, or None.
-        out_ptr, total_ptr: [programs], written.
+        out_ptr: [programs], written.
+        total_ptr: [programs], written.
         sizes: (rows, classes).
+        ignore_index: Class number of rows that are ignored.
+        x_stride: The two strides of x.
+        target_stride: Stride of the targets.
+        weight_stride: Stride of the weights; 0 if there are none.
         MEAN: Divide by the weight; only if there is one program instance.
+        BLOCK: Rows that are loaded at a time.
     """
     losses = tl.zeros([BLOCK], tl.float32)
     weights = tl.zeros([BLOCK], tl.float32)
@@ -116,9 +131,14 @@ def kernel_reduced(
 def kernel_add_parts(losses_ptr, weights_ptr, out_ptr, total_ptr, count, MEAN: tl.constexpr, BLOCK: tl.constexpr):
     """Add up the partial sums in one program instance.
 
-    Tensors:
-        losses_ptr, weights_ptr: [count], read; at most BLOCK.
-        out_ptr, total_ptr: One element each, written.
+    Args:
+        losses_ptr: [count] fp32, read.
+        weights_ptr: [count] fp32, read.
+        out_ptr: One element, written.
+        total_ptr: One element, written.
+        count: Number of partial sums; at most BLOCK.
+        MEAN: Divide the loss by the weight.
+        BLOCK: Largest number of partial sums.
     """
     i = tl.arange(0, BLOCK)
     losses = tl.load(losses_ptr + i, mask=i < count, other=0.0)

@@ -48,15 +48,23 @@ def trilinear_kernel(
 ):
     """Compute a tile of one matrix, for part program_id(1) of the sums.
 
-    Tensors:
-        left_ptr, right_ptr, third_ptr: The operands, read.
+    Args:
+        left_ptr: Left operand of the matrix products, read.
+        right_ptr: Right operand of the matrix products, read.
+        third_ptr: Third operand, read.
         out_ptr: [parts, elements in the result], written.
         sizes: (rows, columns, terms in the inner sum, terms in the outer sum, outer terms per part, result
             elements).
-        batches, down, across, inner, outer: (shape, strides of each tensor) for the batch, rows, columns and
-            sums.
+        batches: (shape, strides of each tensor) of the batch dimensions, from `walk`; likewise the next four.
+        down: (shape, strides of each tensor) of the rows.
+        across: (shape, strides of each tensor) of the columns.
+        inner: (shape, strides of each tensor) of the dimensions that are summed first.
+        outer: (shape, strides of each tensor) of the other summed dimensions.
+        ACC: Triton type of the sums.
         AFTER: Multiply matrix products by the third operand. Otherwise multiply the left operand by the third
             one first.
+        TILE: (rows, columns, terms) per tile.
+        PLAIN: True if integers are encoded by `plain`.
     """
     M, N, K, terms, part, count = integer_values(sizes, PLAIN)
     ROWS: tl.constexpr = TILE[0]

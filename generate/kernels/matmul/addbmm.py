@@ -41,14 +41,17 @@ def sum_of_products_kernel(
 
     A step is BLOCK_K columns in one of the matrices.
 
-    Tensors:
+    Args:
         a_ptr: [B, M, K], read.
         b_ptr: [B, K, N], read.
         bias_ptr: [M, N], read, or None.
         out_ptr: [parts, M, N], contiguous, written.
         sizes: (M, N, K, steps, steps per part).
-        strides: Strides for a, b and bias.
+        strides: Strides for a, b and bias, from `matmul_strides`.
         numbers: (beta, alpha), encoded by `number_argument`.
+        TILE: (BLOCK_M, BLOCK_N, BLOCK_K).
+        ACC: Triton type of the sum.
+        PLAIN: True if sizes and strides are encoded.
     """
     M, N, K, steps, part = integer_values(sizes, PLAIN)
     a_stride, b_stride = stride_values(strides[0], PLAIN), stride_values(strides[1], PLAIN)

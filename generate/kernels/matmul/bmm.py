@@ -20,11 +20,15 @@ DTYPES = ("bfloat16", "complex64", "float16", "float32", "float64", "int32", "in
 def one_warp_kernel(a_ptr, b_ptr, out_ptr, sizes, a_stride, b_stride, TILE: tl.constexpr, PLAIN: tl.constexpr):
     """Compute one matrix in the batch; TILE covers it whole.
 
-    Tensors:
-        a_ptr: [B, M, K], read; `a_stride` holds the strides.
-        b_ptr: [B, K, N], read; `b_stride` holds the strides.
+    Args:
+        a_ptr: [B, M, K], read.
+        b_ptr: [B, K, N], read.
         out_ptr: [B, M, N], contiguous, written.
         sizes: (M, N, K).
+        a_stride: The three strides of a, from `matmul_strides`.
+        b_stride: The three strides of b, from `matmul_strides`.
+        TILE: (BLOCK_M, BLOCK_N, BLOCK_K), at least (M, N, K).
+        PLAIN: True if sizes and strides are encoded.
     """
     BLOCK_M: tl.constexpr = TILE[0]
     BLOCK_N: tl.constexpr = TILE[1]

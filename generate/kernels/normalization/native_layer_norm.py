@@ -38,11 +38,21 @@ def layer_norm_kernel(
 ):
     """Normalize BLOCK_M rows; BLOCK_N covers a whole row.
 
-    Tensors:
-        x_ptr: [m, n], read; row offsets from `across`, column offsets from `along`.
-        weight_ptr, bias_ptr: [n], read, or None; offsets from `along`.
+    Args:
+        x_ptr: [m, n], read.
+        weight_ptr: [n], read, or None.
+        bias_ptr: [n], read, or None.
         out_ptr: [m, n], contiguous, written.
-        mean_ptr, rstd_ptr: [m], written.
+        mean_ptr: [m], written.
+        rstd_ptr: [m], written.
+        m: Number of rows.
+        n: Elements per row.
+        eps: Number that is added to the variance.
+        across: (shape, strides) of x's row dimensions, from `walk`.
+        along: (shape, strides) of x, weight and bias in the normalized dimensions, from `walk`.
+        PLAIN: True if integers are encoded by `plain`.
+        BLOCK_M: Rows per program instance.
+        BLOCK_N: Power of 2 from n on.
     """
     m, n = integer_value(m, PLAIN), integer_value(n, PLAIN)
     rows = tl.program_id(0).to(tl.int64) * BLOCK_M + tl.arange(0, BLOCK_M)

@@ -49,12 +49,22 @@ def layer_norm_backward_kernel(
 ):
     """Compute grad_input, and row program_id(0) of the partial sums for grad_weight and grad_bias.
 
-    Tensors:
-        grad_ptr, x_ptr: [m, n], read; row offsets from `across`, column offsets from `along`.
-        mean_ptr, rstd_ptr: [m], read.
+    Args:
+        grad_ptr: [m, n], read.
+        x_ptr: [m, n], read.
+        mean_ptr: [m], read.
+        rstd_ptr: [m], read.
         weight_ptr: [n], read, or None.
         out_ptr: [m, n], contiguous, written, or None.
-        grad_weight_ptr, grad_bias_ptr: [programs, n], written, or None.
+        grad_weight_ptr: [programs, n], written, or None.
+        grad_bias_ptr: [programs, n], written, or None.
+        m: Number of rows.
+        n: Elements per row.
+        across: (shape, strides) of grad, x, mean and rstd in the row dimensions, from `walk`.
+        along: (shape, strides) of grad, x and weight in the normalized dimensions, from `walk`.
+        PLAIN: True if integers are encoded by `plain`.
+        BLOCK_M: Rows per tile.
+        BLOCK_N: Power of 2 from n on.
         STAGES: Software pipeline stages for the loop over tiles.
     """
     m, n = integer_value(m, PLAIN), integer_value(n, PLAIN)
@@ -102,9 +112,14 @@ def layer_norm_backward_kernel(
 def columns_kernel(parts, outs, count, n, PLAIN: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
     """Sum each tensor in `parts`, [count, n], over its rows, for BLOCK_N columns.
 
-    Tensors:
-        parts: Tuple of [count, n] fp32, read.
+    Args:
+        parts: Tuple of [count, n] fp32, contiguous, read.
         outs: Tuple of [n], written.
+        count: Number of parts.
+        n: Number of columns.
+        PLAIN: True if integers are encoded by `plain`.
+        BLOCK_M: Parts that are loaded at a time.
+        BLOCK_N: Columns per program instance.
     """
     count, n = integer_value(count, PLAIN), integer_value(n, PLAIN)
     cols = tl.program_id(0).to(tl.int64) * BLOCK_N + tl.arange(0, BLOCK_N)

@@ -62,14 +62,21 @@ def average_kernel(
 
     Integer arguments are encoded, and `down` and `across` are divisors for `magic_quotient`.
 
-    Tensors:
+    Args:
         x_ptr: [planes, H, W], contiguous, read.
         out_ptr: [planes, OH, OW], contiguous, written.
+        n: Number of lanes: pairs of results.
+        down: Pairs of results per column of a plane.
+        across: OW.
         sizes: (H, W, OH, OW).
+        divisor: Divisor of a sum, unless SIZED.
         WINDOW: (KH, KW, SH, SW, PH, PW): window size, stride and padding.
+        OVER: Windows may end beyond the padding.
         ODD: OH is odd, so the second result may be missing.
-        SIZED: Divide by the window's own size (including padding if PADDED). Otherwise divide by `divisor`.
-        PAIRS: The column stride is 2 and W is even.
+        SIZED: Divide by the window's own size. Otherwise divide by `divisor`.
+        PADDED: The window's own size includes padding.
+        PAIRS: The column stride is 2 and W is even, so two elements are read at a time.
+        BLOCK: Lanes per program instance.
     """
     KH: tl.constexpr = WINDOW[0]
     SH: tl.constexpr = WINDOW[2]
@@ -112,9 +119,15 @@ def plane_average_kernel(
 ):
     """Store each plane's sum divided by `divisor`, for BLOCK_M planes.
 
-    Tensors:
+    Args:
         x_ptr: [planes, size], contiguous, read.
         out_ptr: [planes], contiguous, written.
+        planes: Number of planes, encoded by `plain`.
+        size: Elements per plane, encoded by `plain`.
+        divisor: Divisor of a sum, encoded by `plain`.
+        ACC: Triton type of the sums.
+        BLOCK_M: Planes per program instance.
+        BLOCK_N: Elements of a plane that are loaded at a time.
     """
     plane, size = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M), plain_value(size)
     inside = plane < plain_value(planes)

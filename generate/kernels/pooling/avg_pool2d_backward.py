@@ -43,14 +43,19 @@ def cell_kernel(
     Window j at cell b begins at element (b + j) * stride - padding. Integer arguments are encoded, and `down`
     and `across` are divisors for `magic_quotient`.
 
-    Tensors:
+    Args:
         grad_ptr: [planes, OH, OW], contiguous, read.
         out_ptr: [planes, H, W], contiguous, written.
+        n: Number of cells.
+        down: Cells per column of a plane.
+        across: Cells per row of a plane.
         sizes: (H, W, OH, OW).
+        divisor: Divisor of a gradient, unless SIZED.
         WINDOW: (KH, KW, SH, SW, PH, PW): window size, stride and padding.
-        SIZED: Divide a gradient by its window's own size (including padding if PADDED). Otherwise divide by
-            `divisor`.
-        PAIRS: Store two columns at a time.
+        SIZED: Divide a gradient by its window's own size. Otherwise divide by `divisor`.
+        PADDED: The window's own size includes padding.
+        PAIRS: Store two columns at a time; the column stride is 2 and W is even.
+        BLOCK: Cells per program instance.
     """
     GRAD_TYPE: tl.constexpr = grad_ptr.dtype.element_ty
     ACC: tl.constexpr = GRAD_TYPE if GRAD_TYPE.primitive_bitwidth == 64 else tl.float32
@@ -107,9 +112,14 @@ def cell_kernel(
 def spread_kernel(grad_ptr, out_ptr, n, plane, divisor, ACC: tl.constexpr, BLOCK: tl.constexpr):
     """Store each plane's gradient, divided by `divisor`, to all elements in the plane.
 
-    Tensors:
+    Args:
         grad_ptr: [planes], contiguous, read.
-        out_ptr: n elements, contiguous, written.
+        out_ptr: [planes, H, W], contiguous, written.
+        n: Number of elements in the output, encoded by `plain`.
+        plane: Elements per plane, from `magic_numbers`.
+        divisor: Divisor of a gradient, encoded by `plain`.
+        ACC: Triton type in which the gradient is divided.
+        BLOCK: Elements per program instance.
     """
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     inside = i < plain_value(n)

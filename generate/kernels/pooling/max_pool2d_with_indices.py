@@ -57,11 +57,19 @@ def window_largest_kernel(
     A tap outside the input reads LEAST, so it never replaces the first tap inside. Integer arguments are
     encoded, and `down` and `across` are divisors for `magic_quotient`.
 
-    Tensors:
+    Args:
         x_ptr: [planes, H, W], contiguous, read.
-        out_ptr, index_ptr: [planes, OH, OW], contiguous, written.
+        out_ptr: [planes, OH, OW], contiguous, written.
+        index_ptr: [planes, OH, OW] int64, contiguous, written.
+        n: Number of windows.
+        down: OH.
+        across: OW.
         sizes: (H, W, OH, OW).
+        LEAST: Smallest value of the type, which replaces elements outside the input.
         WINDOW: (KH, KW, SH, SW, PH, PW, DH, DW): window size, stride, padding and dilation.
+        OVER: Windows may end beyond the padding.
+        ACC: Triton type in which elements are compared.
+        BLOCK: Windows per program instance.
     """
     KH: tl.constexpr = WINDOW[0]
     KW: tl.constexpr = WINDOW[1]
@@ -104,9 +112,16 @@ def plane_largest_kernel(
 ):
     """Store each plane's largest element and its index, for BLOCK_M planes.
 
-    Tensors:
+    Args:
         x_ptr: [planes, size], contiguous, read.
-        out_ptr, index_ptr: [planes], contiguous, written.
+        out_ptr: [planes], contiguous, written.
+        index_ptr: [planes] int64, contiguous, written.
+        planes: Number of planes, encoded by `plain`.
+        size: Elements per plane, encoded by `plain`.
+        LEAST: Smallest value of the type, which replaces elements outside the plane.
+        ACC: Triton type in which elements are compared.
+        BLOCK_M: Planes per program instance.
+        BLOCK_N: Elements of a plane that are loaded at a time.
     """
     plane, size = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M), plain_value(size)
     inside = plane < plain_value(planes)

@@ -63,7 +63,7 @@ def segment_gradient_kernel(
     result_ptr,
     x_ptr,
     bounds_ptr,
-    held,
+    statistics,
     out_ptr,
     n,
     segments,
@@ -80,14 +80,24 @@ def segment_gradient_kernel(
 
     Integer arguments are encoded by `plain`.
 
-    Tensors:
-        grad_ptr, result_ptr: [rows, segments, width], contiguous, read.
-        x_ptr: [rows, size, width], read; offsets from `shape` and `stride`.
+    Args:
+        grad_ptr: [rows, segments, width], contiguous, read.
+        result_ptr: [rows, segments, width], contiguous, read.
+        x_ptr: [rows, size, width], read.
         bounds_ptr: [rows, segments + 1], read.
-        held: Tuple of [rows, segments, width], read. For "max" and "min": (number of elements that share the
-            gradient). For "prod": (product without zeros and NaNs, number of zeros, number of NaNs).
+        statistics: Tuple of [rows, segments, width], read. For "max" and "min": (number of elements that share the
+            gradient). For "prod": (product without zeros and NaNs, number of zeros, number of NaNs). Else ().
         out_ptr: [rows, size, width], contiguous, written.
+        n: Number of elements in the output.
+        segments: Number of segments per row.
+        size: Number of elements per row along the reduced dimension.
+        width: Number of elements per position along the reduced dimension.
         depth: Binary search steps.
+        shape: Sizes of x's dimensions, from `walk`.
+        stride: Tuple with x's strides in these dimensions, from `walk`.
+        KIND: "max", "mean", "min", "prod" or "sum".
+        OPMATH: Triton type in which the gradient is computed.
+        BLOCK: Elements per program instance.
     """
     e = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     mask = e < plain_value(n)
@@ -106,14 +116,14 @@ def segment_gradient_kernel(
         result = tl.load(result_ptr + cell, mask=inside, other=1).to(OPMATH)
         if KIND == "prod":
             nan = x != x
-            zeros = tl.load(held[1] + cell, mask=inside, other=0) - (x == 0).to(OPMATH)
-            nans = tl.load(held[2] + cell, mask=inside, other=0) - nan.to(OPMATH)
-            others = tl.load(held[0] + cell, mask=inside, other=0)
+            zeros = tl.load(statistics[1] + cell, mask=inside, other=0) - (x == 0).to(OPMATH)
+            nans = tl.load(statistics[2] + cell, mask=inside, other=0) - nan.to(OPMATH)
+            others = tl.load(statistics[0] + cell, mask=inside, other=0)
             others = tl.where(nans > 0, float("nan"), tl.where(zeros > 0, others * 0, others))
             odd = nan | (x == 0)
             grad = tl.where(odd, grad * others, grad * result / tl.where(odd, 1, x))
         else:
-            share = grad / tl.maximum(tl.load(held[0] + cell, mask=inside, other=1), 1)
+            share = grad / tl.maximum(tl.load(statistics[0] + cell, mask=inside, other=1), 1)
             grad = tl.where((x == result) | (x != x), tl.where(grad > 0, share, grad), 0)
     tl.store(out_ptr + e, grad.to(out_ptr.dtype.element_ty), mask=mask)
 

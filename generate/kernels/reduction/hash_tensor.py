@@ -49,10 +49,18 @@ def hash_kernel(
 ):
     """Reduce `steps` blocks of columns for BLOCK_M results.
 
-    Tensors:
-        x_ptr: [m, n], read; row offsets from `kept`, column offsets from `reduced`.
+    Args:
+        x_ptr: [m, n], read.
         out_ptr: [m] int64, written, or updated with atomics if PARTS.
+        m: Number of results.
+        n: Number of elements per result.
+        steps: Blocks of columns per program instance.
+        kept: (shape, strides) of x in the dimensions that are kept, from `walk`.
+        reduced: (shape, strides) of x in the dimensions that are reduced, from `walk`.
         PARTS: The columns are split over several program instances.
+        PLAIN: True if integers are encoded by `plain`.
+        BLOCK_M: Results per program instance.
+        BLOCK_N: Columns per block.
     """
     m, n = integer_value(m, PLAIN), integer_value(n, PLAIN)
     rows = tl.program_id(0).to(tl.int64) * BLOCK_M + tl.arange(0, BLOCK_M)

@@ -18,10 +18,13 @@ def kernel_update_scale(
 ):
     """Update the scale and the growth tracker.
 
-    Tensors:
-        scale_ptr, tracker_ptr: One element each, read and written.
-        found_inf_ptr: One element, read.
-        growth, backoff: Factors in fp64.
+    Args:
+        scale_ptr: One element, read and written.
+        tracker_ptr: One element, the successful steps since the last change of the scale, read and written.
+        found_inf_ptr: One element, not 0 if a gradient overflowed, read.
+        growth: Factor in fp64 by which the scale grows.
+        backoff: Factor in fp64 by which the scale shrinks.
+        growth_interval: Number of successful steps after which the scale grows.
     """
     scale = tl.load(scale_ptr).to(tl.float64)
     successful = tl.load(tracker_ptr) + 1

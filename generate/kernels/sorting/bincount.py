@@ -31,10 +31,16 @@ def bin_by_bin_kernel(x_ptr, weights_ptr, out_ptr, n, bins, copies, stride, weig
 
     Integer arguments except `copies` are encoded by `plain`.
 
-    Tensors:
+    Args:
         x_ptr: [n] integers, read.
         weights_ptr: [n], read, or None.
         out_ptr: [copies, bins], updated with atomics; program instances take turns with the copies.
+        n: Number of elements.
+        bins: Number of bins.
+        copies: Number of copies of the bins.
+        stride: Stride of x.
+        weight_stride: Stride of the weights; 0 if there are none.
+        BLOCK: Elements per program instance.
     """
     n, bins = plain_value(n), plain_value(bins)
     out_ptr += (tl.program_id(0) % copies).to(tl.int64) * bins
@@ -54,9 +60,15 @@ def bin_by_bin_kernel(x_ptr, weights_ptr, out_ptr, n, bins, copies, stride, weig
 def own_bins_kernel(x_ptr, out_ptr, n, bins, stride, SIZE: tl.constexpr, BLOCK: tl.constexpr, BLOCKS: tl.constexpr):
     """Count BLOCKS blocks in registers, then add each nonzero bin with one atomic.
 
-    Tensors:
+    Args:
         x_ptr: [n] integers, read.
-        out_ptr: [bins], updated with atomics; bins <= SIZE.
+        out_ptr: [bins] int64, updated with atomics.
+        n: Number of elements, encoded by `plain`.
+        bins: Number of bins, encoded by `plain`; at most SIZE.
+        stride: Stride of x, encoded by `plain`.
+        SIZE: Number of counters, a power of 2.
+        BLOCK: Elements that are loaded at a time.
+        BLOCKS: Blocks per program instance.
     """
     n, bins = plain_value(n), plain_value(bins)
     counts = tl.zeros([SIZE], tl.int32)

@@ -28,10 +28,14 @@ DTYPES = ("float32", "float64")
 def bin_keys_kernel(x_ptr, edges_ptr, places_ptr, n, bins, steps, BLOCK: tl.constexpr):
     """Replace the number of edges <= x by x's bin, or by `bins` if x is not counted.
 
-    Tensors:
-        x_ptr: n elements, read; offsets from `steps`.
+    Args:
+        x_ptr: [n], read.
         edges_ptr: [bins + 1], read.
         places_ptr: [n] int64, read and written.
+        n: Number of elements.
+        bins: Number of bins.
+        steps: (shape, strides) of x, from `walk`.
+        BLOCK: Elements per program instance.
     """
     i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     x = tl.load(x_ptr + strided(i, steps[0], steps[1][0], False, False), mask=i < n, other=0)
@@ -46,11 +50,15 @@ def bin_sums_kernel(keys_ptr, order_ptr, weight_ptr, out_ptr, n, depth, steps, B
 
     Two binary searches locate the first and the last (exclusive) element.
 
-    Tensors:
-        keys_ptr, order_ptr: [n] sorted bins and their elements, read.
-        weight_ptr: n weights, read, or None; offsets from `steps`.
+    Args:
+        keys_ptr: [n] sorted bins, read.
+        order_ptr: [n], the element of each sorted bin, read.
+        weight_ptr: [n] weights, read, or None.
         out_ptr: [bins], written.
+        n: Number of elements.
         depth: Binary search steps.
+        steps: (shape, strides) of the weights, from `walk`, or None.
+        BLOCK: Weights that are loaded at a time.
     """
     first = tl.program_id(0).to(tl.int64) + tl.arange(0, 2)
     low, high = tl.zeros_like(first), tl.zeros_like(first) + n

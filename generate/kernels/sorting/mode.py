@@ -19,11 +19,14 @@ DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32",
 def run_lengths_kernel(keys_ptr, lengths_ptr, size, n, depth, FLOATING: tl.constexpr, BLOCK: tl.constexpr):
     """Count the equal elements from each position on, in sorted rows with n elements.
 
-    Tensors:
-        keys_ptr: [rows, n] sorted keys, size elements, read.
+    Args:
+        keys_ptr: [rows, n] sorted keys, read.
         lengths_ptr: [rows, n] int64, written.
+        size: rows * n.
+        n: Elements per row.
         depth: Binary search steps.
         FLOATING: The largest key belongs to NaN, whose length is 1.
+        BLOCK: Elements per program instance.
     """
     i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     key = tl.load(keys_ptr + i, mask=i < size, other=0)

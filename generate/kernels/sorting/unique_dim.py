@@ -36,11 +36,18 @@ def merge_slices_kernel(
 ):
     """Merge each pair of neighboring runs in the order of slices.
 
-    Tensors:
-        x_ptr: n slices with `width` elements, read; offsets from `along` and `across`.
+    Args:
+        x_ptr: [n slices, width], read.
         order_ptr: [n] int64, read, or None for the original order.
         out_ptr: [n] int64, written.
-        run, depth: Run length, and binary search steps.
+        n: Number of slices.
+        width: Elements per slice.
+        run: Slices per run.
+        depth: Binary search steps.
+        along: (shape, strides) of x in the dimension of the slices, from `walk`.
+        across: (shape, strides) of x in all other dimensions, from `walk`.
+        BLOCK: Slices per program instance.
+        CHUNK: Elements of a slice that are compared at a time.
     """
     i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     item = item_at(order_ptr, i, i < n)

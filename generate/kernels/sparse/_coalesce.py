@@ -28,10 +28,13 @@ BLOCK_SORT = 512
 def entry_rows_kernel(indices_ptr, rows_ptr, nnz, stride, row_stride, BLOCK: tl.constexpr):
     """Compute the flat row number for each entry.
 
-    Tensors:
-        indices_ptr: [sparse dimensions, nnz], read; strides in `stride`.
+    Args:
+        indices_ptr: [sparse dimensions, nnz], read.
         rows_ptr: [nnz] int64, written.
+        nnz: Number of entries.
+        stride: The two strides of the indices.
         row_stride: Rows per step in each sparse dimension.
+        BLOCK: Entries per program instance.
     """
     i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     mask = i < nnz
@@ -53,9 +56,11 @@ def begins(rows_ptr, i, nnz):
 def first_entries_kernel(rows_ptr, counts_ptr, nnz, BLOCK: tl.constexpr):
     """Count the rows that begin in each block of sorted entries.
 
-    Tensors:
+    Args:
         rows_ptr: [nnz] sorted rows, read.
         counts_ptr: [blocks] int64, written.
+        nnz: Number of entries.
+        BLOCK: Entries per program instance.
     """
     block = tl.program_id(0).to(tl.int64)
     i = block * BLOCK + tl.arange(0, BLOCK)
@@ -78,12 +83,18 @@ def row_starts_kernel(
 ):
     """Store each row's first sorted entry and its indices, and nnz after the last row.
 
-    Tensors:
-        rows_ptr, order_ptr: [nnz] sorted rows and their entries, read.
+    Args:
+        rows_ptr: [nnz] sorted rows, read.
+        order_ptr: [nnz], the entry of each sorted row, read.
         places_ptr: [blocks + 1], the number of rows that begin before each block, read.
-        indices_ptr: [DIMS, nnz], read; strides in `stride`.
+        indices_ptr: [DIMS, nnz], read.
         starts_ptr: [rows + 1] int64, written.
-        out_ptr: [DIMS, rows], row stride `out_stride`, written.
+        out_ptr: [DIMS, rows], written.
+        nnz: Number of entries.
+        stride: The two strides of the indices.
+        out_stride: Stride of the output between dimensions.
+        DIMS: Number of sparse dimensions.
+        BLOCK: Entries per program instance.
     """
     block = tl.program_id(0).to(tl.int64)
     i = block * BLOCK + tl.arange(0, BLOCK)
@@ -114,11 +125,17 @@ def row_sums_kernel(
 ):
     """Sum the values of one row, for COLUMNS columns and ROWS entries at a time.
 
-    Tensors:
-        values_ptr: [nnz, *shape], read; strides in `stride` and `column_stride`.
+    Args:
+        values_ptr: [nnz, *shape], read.
         order_ptr: [nnz], sorted entries, read.
         starts_ptr: [rows + 1], read.
         out_ptr: [rows, *shape], contiguous, written.
+        stride: Stride of the values between entries.
+        shape: Sizes of the dense dimensions.
+        column_stride: Strides of the values in the dense dimensions.
+        OPMATH: Triton type of the sums.
+        ROWS: Entries that are loaded at a time.
+        COLUMNS: Columns per program instance.
     """
     row = tl.program_id(0).to(tl.int64)
     width = 1

@@ -22,10 +22,16 @@ def masked_rows_kernel(
 ):
     """Read the dense elements for BLOCK new values.
 
-    Tensors:
-        x_ptr: Dense tensor, read; strides in `row_stride` (sparse dimensions) and `column_stride`.
-        indices_ptr: [sparse dimensions, nnz], read; strides in `indices_stride`.
-        out_ptr: [nnz, *shape], n elements, contiguous, written.
+    Args:
+        x_ptr: [*sparse dimensions, *shape], read.
+        indices_ptr: [sparse dimensions, nnz], read.
+        out_ptr: [nnz, *shape], contiguous, written.
+        n: Number of elements in the output.
+        indices_stride: The two strides of the indices.
+        row_stride: Strides of x in the sparse dimensions.
+        shape: Sizes of the dense dimensions.
+        column_stride: Strides of x in the dense dimensions.
+        BLOCK: Elements per program instance.
     """
     e = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     mask = e < n

@@ -186,20 +186,21 @@ def alternating_kernel(
 
     Each program processes every n-th tile, for n programs.
 
-    Parameters of the launch:
+    Args:
         a_ptr: [M, K] or [batches, M, K], read.
         b_ptr: [K, N] or [batches, K, N], read.
         bias_ptr: [N], read, or None.
         out_ptr: [M, N] or [batches, M, N], written.
-        sizes: M, N, K, batches.
+        sizes: (M, N, K, batches).
         strides: Strides of a's rows (TURNED: columns), b's rows (TURNED: columns), bias, out's rows, and the
             batches of a, b and out.
-        factors: beta, alpha.
+        factors: (beta, alpha), encoded by `number_argument`.
         TURNED: For a and b, True if the matrix is stored by columns.
         GROUP: Rows of tiles that are processed together.
         DEPTH: Number of stages in shared memory.
         BATCHED: True for batches of matrices.
-        LOAD, STORE: Copy functions for the Triton version that compiles this.
+        LOAD: Function for the Triton version that compiles this, which copies a tile into shared memory.
+        STORE: Function for this version that copies a tile from shared memory.
 
     One partition of warps loads, and two multiply alternately.
     """

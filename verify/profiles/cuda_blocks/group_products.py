@@ -167,17 +167,18 @@ def group_products_kernel(
 ):
     """Compute out[start:end] = a[start:end] @ b[group] for every group of rows, in tiles with 128 x 128 elements.
 
-    Parameters of the launch:
+    Args:
         a_ptr: [M, K], read.
         b_ptr: [groups, K, N], read.
         out_ptr: [M, N], contiguous, written.
         offs_ptr: [groups], read; the end row of each group.
-        sizes: M, N, K, groups, and an upper bound on the number of tiles.
+        sizes: (M, N, K, groups, most), with `most` an upper bound on the number of tiles.
         strides: Strides of a's rows, b's matrices, b's rows (TURNED: columns), the offsets, and the output's
             rows.
         TURNED: True if the matrices in b are stored by columns.
         DEPTH: Number of stages in shared memory.
-        LOAD, STORE: Copy functions for the Triton version that compiles this.
+        LOAD: Function for the Triton version that compiles this, which copies a tile into shared memory.
+        STORE: Function for this version that copies a tile from shared memory.
 
     One partition of warps loads, and two multiply alternately.
     """

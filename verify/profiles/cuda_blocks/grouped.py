@@ -228,18 +228,19 @@ def grouped_kernel(
 ):
     """Compute attention for half-precision tensors, without bias and dropout.
 
-    Parameters of the launch:
+    Args:
         inputs: q [B, H, Tq, D], k and v [B, heads_of_keys, Tk, D], read.
         outs: Output [B, H, Tq, D] and logsumexp [B, H, lse_rows] or None, written.
         states: Pointers to seed, offset and an unused word, which are set to 0; each may be None.
-        sizes: B, H, heads_of_keys, Tq, Tk, lse_rows, shift.
+        sizes: (B, H, heads_of_keys, Tq, Tk, lse_rows, shift).
         strides: The first three strides of each tensor in `inputs` and `outs`.
         scale: Factor for the scores.
-        TILE: Keys per stage, number of stages, number of items whose queries are buffered, D.
+        TILE: (keys per stage, number of stages, number of items whose queries are buffered, D).
         CAUSAL: If True, query i sees keys up to i + shift.
         ABREAST: Number of heads that are processed at a time.
         EMPTY: The logsumexp over no keys.
-        LOAD, STORE: Copy functions for the Triton version that compiles this.
+        LOAD: Function for the Triton version that compiles this, which copies a tile into shared memory.
+        STORE: Function for this version that copies a tile from shared memory.
     """
     B, H, heads_of_keys, Tq, Tk, lse_rows, shift = sizes
     DEPTH: gl.constexpr = TILE[1]

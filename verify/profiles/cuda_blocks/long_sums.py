@@ -120,16 +120,17 @@ def shares_kernel(
 ):
     """Compute the partial sums for a @ b.
 
-    Parameters of the launch:
+    Args:
         a_ptr: [M, K], read.
         b_ptr: [K, N], read.
         sums_ptr: [parts, M, N] in fp32, contiguous, written.
-        sizes: M, N, K.
+        sizes: (M, N, K).
         strides: Strides between rows in a and b (TURNED: columns).
         plan: The tuple that `share_here` reads.
         TURNED: For a and b, True if the matrix is stored by columns.
-        DEPTH, STEP: Number of stages in shared memory; columns of a per stage.
-        LOAD: Copy function for the Triton version that compiles this.
+        DEPTH: Number of stages in shared memory.
+        STEP: Columns of a, and rows of b, per stage.
+        LOAD: Function for the Triton version that compiles this, which copies a tile into shared memory.
     """
     M, N, K = sizes
     dtype: gl.constexpr = a_ptr.dtype.element_ty

@@ -68,16 +68,16 @@ def descriptor_kernel(
 ):
     """Compute every PROGRAMS-th tile of beta * bias + alpha * a @ b, starting with the program's own index.
 
-    Parameters of the launch:
+    Args:
         a_ptr: [M, K], read.
         b_ptr: [K, N], read.
         bias_ptr: Bias for the columns, [N], read, or None.
         out_ptr: [M, N], contiguous, written.
         ending: Pointers to x, y (read) and a second result (written), each [M, N] or None, for EPILOGUE.
-        sizes: M, N, K.
+        sizes: (M, N, K).
         strides: Strides of a's rows (TURNED: columns), b's rows (TURNED: columns), and bias.
-        numbers: beta, alpha.
-        TILE: BLOCK_M, BLOCK_N, BLOCK_K.
+        numbers: (beta, alpha), encoded by `number_argument`.
+        TILE: (BLOCK_M, BLOCK_N, BLOCK_K).
         TURNED: For a and b, True if the matrix is stored by columns.
         PROGRAMS: Distance between the tiles of one program.
         HALVES: Without an epilogue, store a tile's columns as two halves, one after the other, which needs half
@@ -143,11 +143,11 @@ def part_of_tile(
 def parts_kernel(a_ptr, b_ptr, sums_ptr, sizes, strides, part, WIDE: tl.constexpr, TURNED: tl.constexpr):
     """Compute one tile of a[:, ks] @ b[ks, :] for the ks in part program_id(1).
 
-    Parameters of the launch:
+    Args:
         a_ptr: [M, K], read.
         b_ptr: [K, N], read.
         sums_ptr: [parts, M, N], contiguous, written.
-        sizes: M, N, K.
+        sizes: (M, N, K).
         strides: Strides between rows in a and b (TURNED: columns).
         part: Length of a part along K.
         WIDE: If True, tiles have 128 x 256 elements, and 256 x 128 in the remaining columns; else all have 256
