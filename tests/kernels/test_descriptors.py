@@ -167,7 +167,7 @@ def test_groups_serve_attention_where_they_were_tried(changed, chosen):
     path = KERNELS / "attention/_scaled_dot_product_efficient_attention.py"
     parts = KernelFile.read(path, BLOCKS).source.split("\n\n\n")
     names = {"TUNING_TARGET": given["target"], "TRITON": given["version"]}
-    for name in ("GLUON = ", "LEAST = ", "def heads_described(", "def groups_serve("):
+    for name in ("GLUON = ", "FEWEST_SCORES = ", "def heads_described(", "def groups_serve("):
         exec(next(part for part in parts if name in part), names)  # noqa: S102 - a block of ours
 
     def tensor(T):  # its 512 heads lie in one place
@@ -367,8 +367,8 @@ def test_attention_judged_on_a_gpu(tmp_path, B, H, Tq, Tk, D, dtype):
             for scale in (None, 0.3)
         ]
         kernel = KernelFile.read(KERNELS / file, BLOCKS)
-        assert kernel.source.count("LEAST = 2**25") == 1
-        kernel = replace(kernel, source=kernel.source.replace("LEAST = 2**25", "LEAST = 0"))
+        assert kernel.source.count("FEWEST_SCORES = 2**25") == 1
+        kernel = replace(kernel, source=kernel.source.replace("FEWEST_SCORES = 2**25", "FEWEST_SCORES = 0"))
         plans.append(Job(Plan(overload, overload), kernel, tuple(cases)))
     with judging(tmp_path / "verdicts.sqlite", "cuda") as judge:
         found = judge.judge(plans)

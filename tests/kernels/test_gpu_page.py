@@ -55,9 +55,9 @@ def page(scratch):
     [
         ("kernels/pointwise/exp.py", "to_float=True", "to_float=False", ["pointwise/exp"]),
         ("kernels/pointwise/exp.py", '"uint8")', '"uint8", "uint16")', ["pointwise/exp"]),
-        ("blocks/matmul.py", "SHARED = 230000", "SHARED = 220000", ["matmul/mm"]),
+        ("blocks/matmul.py", "SHARED_BYTES = 230000", "SHARED_BYTES = 220000", ["matmul/mm"]),
         ("kernels/pointwise/exp.py", "import triton\n", "import triton  # a comment\n", []),
-        ("blocks/matmul.py", "SHARED = 230000", "SHARED = 230_000", []),
+        ("blocks/matmul.py", "SHARED_BYTES = 230000", "SHARED_BYTES = 230_000", []),
     ],
 )
 def test_a_kernel_that_changed_is_named_until_it_is_deferred(file, before, after, named, scratch, page, tmp_path):

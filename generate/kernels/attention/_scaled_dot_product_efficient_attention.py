@@ -20,6 +20,8 @@ from blocks.attention import attention, attention_tile, check_attention, shared_
 OVERLOADS = ("aten::_scaled_dot_product_efficient_attention", "aten::_scaled_dot_product_cudnn_attention")
 DTYPES = ("bfloat16", "float16", "float32")
 
+LSE_ROWS = 32  # ATen pads the rows of the logsumexp to a multiple
+
 
 def empty_as(query, Dv):
     """Return a new [B, H, T, Dv] tensor whose dimensions have the same memory order as in `query`."""
@@ -50,7 +52,7 @@ def wrapper(
         out = torch.empty((B, Tq, H, Dv), dtype=query.dtype, device=device).transpose(1, 2)
     else:
         out = empty_as(query, Dv)
-    rows = triton.cdiv(Tq, 32) * 32 if efficient else Tq
+    rows = triton.cdiv(Tq, LSE_ROWS) * LSE_ROWS if efficient else Tq
     shape = (B, H, rows if compute_log_sumexp or not efficient else 0)
     lse = torch.empty(shape, dtype=torch.float32, device=device)
     seed = torch.empty((), dtype=torch.int64, device=device)

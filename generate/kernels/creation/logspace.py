@@ -27,6 +27,9 @@ OVERLOADS = (
 )
 DTYPES = ("bfloat16", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8")
 
+# Times the relative error of 2^-22 (see `short_power_line`), this is 2^-12, below the rounding error of fp16.
+MOST_EXPONENT = 1024
+
 
 @triton.jit
 def power_at(y, base, size, WHOLE: tl.constexpr):
@@ -70,7 +73,7 @@ def short_exponents(start, end, base, size):
     """
     if isinstance(start, torch.Tensor) or isinstance(end, torch.Tensor) or not 0 < base < math.inf or base == 1:
         return False
-    return max(abs(start), abs(end)) * abs(size) <= 1024
+    return max(abs(start), abs(end)) * abs(size) <= MOST_EXPONENT
 
 
 def wrapper(start, end, steps, base=10.0, *, dtype=None, layout=None, device=None, pin_memory=None):

@@ -23,6 +23,7 @@ import torch
 import triton
 import triton.language as tl
 from blocks.copies import copied
+from blocks.limits import PROCESSORS, SMALL_TENSOR
 from blocks.offsets import integer, integer_value, strided, walk
 from blocks.radix import sort_keys
 
@@ -30,10 +31,18 @@ OVERLOADS = ("aten::embedding_dense_backward",)
 DTYPES = ("bfloat16", "float16", "float32")
 
 MOST_COMPARISONS = 33554432  # largest count (rows x indices); above it, sorting is faster
+LEAST_COMPARISONS = 1024  # minimum cost per vocabulary row, in comparisons
+
+# A product with a 0/1 matrix multiplies every token by every vocabulary row, so it is for few rows. Its parts
+# need many tokens, because each part stores a sum for all rows.
 SMALL_VOCABULARY = 256
 MANY_TOKENS = 8192
-LEAST_COMPARISONS = 1024  # minimum cost per vocabulary row, in comparisons
-CHUNK = 16
+TOKEN_TILE = 64  # tokens per product; parts are multiples of it, so only the last product can be incomplete
+PART_TOKENS = 512  # fewest tokens per part, which are eight products
+LARGE_SUM = 8192  # elements of a sum from which 4 warps would need 64 registers per thread for it alone
+
+SCAN_PROGRAMS = 4096  # most program instances of a scan; they differ in work, because rows differ in frequency
+RUN_CHUNK = 16  # sorted tokens per warp, which has their rows in registers: 64 per thread for 128 columns
 
 
 @triton.jit
@@ -95,21 +104,22 @@ def products_kernel(
     acc = tl.zeros([WORDS, BLOCK_N], tl.float32)
     for start in range(begin, end, TOKENS):
         token = start + tl.arange(0, TOKENS)
-        place = strided(token, indices_steps[0], indices_steps[1][0], False, False)
-        index = tl.load(indices_ptr + place, mask=token < end, other=-1)
+        index_offset = strided(token, indices_steps[0], indices_steps[1][0], False, False)
+        index = tl.load(indices_ptr + index_offset, mask=token < end, other=-1)
         index = tl.where((index < 0) | (index >= words) | (index == padding_idx), -1, index).to(tl.int32)
         mine = word[:, None] == index[None, :]
-        place = strided(token, grad_steps[0], grad_steps[1][0], False, False)
-        offset = place[:, None] + (cols * grad_col_stride)[None, :]
+        row_offset = strided(token, grad_steps[0], grad_steps[1][0], False, False)
+        offset = row_offset[:, None] + (cols * grad_col_stride)[None, :]
         x = tl.load(grad_ptr + offset, mask=(token < end)[:, None] & (cols < n)[None, :], other=0)
         acc = add_product(mine, x, acc)
+    # 0 * infinity is NaN, so one infinite gradient spoils all rows: sum again without products.
     if tl.max(tl.reshape((acc != acc).to(tl.int32), [WORDS * BLOCK_N]), 0) > 0:
         acc = tl.zeros([WORDS, BLOCK_N], tl.float32)
         for at in range(begin, end):
             token = tl.cast(at, tl.int64)
             index = tl.load(indices_ptr + strided(token, indices_steps[0], indices_steps[1][0], False, False))
-            place = strided(token, grad_steps[0], grad_steps[1][0], False, False)
-            x = tl.load(grad_ptr + place + cols * grad_col_stride, mask=cols < n, other=0).to(tl.float32)
+            row_offset = strided(token, grad_steps[0], grad_steps[1][0], False, False)
+            x = tl.load(grad_ptr + row_offset + cols * grad_col_stride, mask=cols < n, other=0).to(tl.float32)
             mine = (word == index) & (index != padding_idx)
             acc += tl.where(mine[:, None], x[None, :], 0.0)
     sums_ptr += tl.program_id(1).to(tl.int64) * words * n
@@ -166,14 +176,15 @@ def gather_kernel(
     lanes = tl.arange(0, BLOCK_M)
     for start in range(begin, tl.minimum(begin + part, m), BLOCK_M):
         rows = start + lanes.to(tl.int64)
-        place = strided(rows, indices_steps[0], indices_steps[1][0], False, PLAIN)
-        index = tl.load(indices_ptr + place, mask=rows < m, other=-1).to(tl.int64)
+        index_offset = strided(rows, indices_steps[0], indices_steps[1][0], False, PLAIN)
+        index = tl.load(indices_ptr + index_offset, mask=rows < m, other=-1).to(tl.int64)
         is_match = (rows < m) & (index == word) & (index != padding_idx)
         rank = tl.cumsum(is_match.to(tl.int32), 0)
         match_count = tl.sum(is_match.to(tl.int32), 0)
         count += match_count
         for first in range(0, match_count, GATHER):
             ranks = first + 1 + tl.arange(0, GATHER)
+            # Each rank matches one lane at most, so the sum over lanes selects that lane's row.
             hit = is_match[None, :] & (rank[None, :] == ranks[:, None])
             row = start + tl.sum(tl.where(hit, lanes[None, :], 0), 1).to(tl.int64)
             offset = strided(row, grad_steps[0], grad_steps[1][0], False, PLAIN)[:, None]
@@ -259,7 +270,7 @@ def runs_kernel(
     offset = strided(token, grad_steps[0], grad_steps[1][0], False, False)[:, None] + cols[None, :] * grad_col_stride
     grad = tl.load(grad_ptr + offset, mask=wanted[:, None] & (cols < n)[None, :], other=0).to(tl.float32)
     last = tl.max(run, 0)
-    for r in range(tl.min(run, 0), last + 1):
+    for r in range(tl.min(run, 0), last + 1):  # the chunk is in registers, so a pass over it per run is cheap
         in_run = run == r
         total = tl.sum(tl.where(in_run[:, None], grad, 0.0), 0)
         word = tl.max(tl.where(in_run & wanted, index, -1), 0)
@@ -318,15 +329,16 @@ def pieces_kernel(
             count += tl.sum(first.to(tl.float32), 0)
         more = chunk >= 0
         while more:
-            others = chunk + 1 + tl.arange(0, CHUNKS)
-            same = tl.load(indices_ptr + others * CHUNK, mask=others * CHUNK < m, other=-1) == word
+            following = chunk + 1 + tl.arange(0, CHUNKS)
+            same = tl.load(indices_ptr + following * CHUNK, mask=following * CHUNK < m, other=-1) == word
             mask = same[:, None] & (cols < n)[None, :]
-            total += tl.sum(tl.load(pieces_ptr + others[:, None] * 2 * n + cols[None, :], mask=mask, other=0), 0)
+            total += tl.sum(tl.load(pieces_ptr + following[:, None] * 2 * n + cols[None, :], mask=mask, other=0), 0)
             if SCALE:
-                i = (others * CHUNK)[:, None] + tl.arange(0, CHUNK)[None, :]
-                own = tl.load(indices_ptr + i, mask=i < m, other=-1) == word
-                count += tl.sum(tl.sum(own.to(tl.float32), 1), 0)
+                i = (following * CHUNK)[:, None] + tl.arange(0, CHUNK)[None, :]
+                in_run = tl.load(indices_ptr + i, mask=i < m, other=-1) == word
+                count += tl.sum(tl.sum(in_run.to(tl.float32), 1), 0)
             chunk += CHUNKS
+            # Equal indices are neighbors after the sort, so the run ends with the first chunk that differs.
             more = tl.sum(same.to(tl.int32), 0) == CHUNKS
         if SCALE:
             total = total / count
@@ -344,12 +356,12 @@ def multiply(grad_output, indices, out, padding_idx):
     WORDS = min(max(triton.next_power_of_2(words), 16), 128)
     BLOCK_N = min(max(triton.next_power_of_2(n), 16), 128)
     across, down = triton.cdiv(n, BLOCK_N), triton.cdiv(words, WORDS)
-    parts = max(min(264 // (across * down), triton.cdiv(m, 512)), 1)
-    part = triton.cdiv(triton.cdiv(m, parts), 64) * 64
+    parts = max(min(2 * PROCESSORS // (across * down), triton.cdiv(m, PART_TOKENS)), 1)
+    part = triton.cdiv(triton.cdiv(m, parts), TOKEN_TILE) * TOKEN_TILE
     parts = triton.cdiv(m, part)
     sums = torch.empty((parts, words, n), dtype=torch.float32, device=out.device) if parts > 1 else out
     # For fp32, 8 warps ran at 0.77 times the speed.
-    warps = 8 if WORDS * BLOCK_N >= 8192 and grad_output.element_size() == 2 else 4
+    warps = 8 if WORDS * BLOCK_N >= LARGE_SUM and grad_output.element_size() == 2 else 4
     products_kernel[(across, parts, down)](
         grad_output,
         indices,
@@ -363,7 +375,7 @@ def multiply(grad_output, indices, out, padding_idx):
         walk([grad_output], range(indices.dim()), False),
         grad_output.stride(-1),
         WORDS=WORDS,
-        TOKENS=64,
+        TOKENS=TOKEN_TILE,
         BLOCK_N=BLOCK_N,
         num_warps=warps,
     )
@@ -376,10 +388,10 @@ def scan(grad_output, indices, out, padding_idx, scale_grad_by_freq):
     m, (num_weights, n) = indices.numel(), out.shape
     BLOCK_N = min(triton.next_power_of_2(max(n, 1)), 512)
     BLOCK_M = min(triton.next_power_of_2(max(m, 1)), 1024)
-    PLAIN = grad_output.numel() < 65536
+    PLAIN = grad_output.numel() < SMALL_TENSOR
     across, part, parts, sums = triton.cdiv(n, BLOCK_N), m, 1, out
     if not scale_grad_by_freq and out.numel():
-        parts = max(min(4096 // (num_weights * across), triton.cdiv(m, BLOCK_M)), 1)
+        parts = max(min(SCAN_PROGRAMS // (num_weights * across), triton.cdiv(m, BLOCK_M)), 1)
         part = triton.cdiv(triton.cdiv(m, parts), BLOCK_M) * BLOCK_M
         parts = max(triton.cdiv(m, part), 1) if part else 1
     if parts > 1:
@@ -422,7 +434,7 @@ def wrapper(grad_output, indices, num_weights, padding_idx, scale_grad_by_freq):
         return out
     ascending, tokens = sort_keys(indices, num_weights, out)
     columns = min(triton.next_power_of_2(max(n, 1)), 128)
-    chunks = triton.cdiv(m, CHUNK)
+    chunks = triton.cdiv(m, RUN_CHUNK)
     grid = chunks, triton.cdiv(n, columns)
     pieces = torch.empty((chunks, 2, n), dtype=torch.float32, device=out.device)
     runs_kernel[grid](
@@ -437,7 +449,7 @@ def wrapper(grad_output, indices, num_weights, padding_idx, scale_grad_by_freq):
         walk([grad_output], range(indices.dim()), False),
         grad_output.stride(-1),
         SCALE=scale_grad_by_freq,
-        CHUNK=CHUNK,
+        CHUNK=RUN_CHUNK,
         BLOCK_N=columns,
         num_warps=1,
     )
@@ -449,7 +461,7 @@ def wrapper(grad_output, indices, num_weights, padding_idx, scale_grad_by_freq):
         n,
         padding_idx,
         SCALE=scale_grad_by_freq,
-        CHUNK=CHUNK,
+        CHUNK=RUN_CHUNK,
         CHUNKS=64,
         BLOCK_N=columns,
     )

@@ -1,7 +1,7 @@
 """aten::isin.Tensor_Tensor(Tensor elements, Tensor test_elements, *, bool assume_unique=False, bool invert=False) ->
     Tensor
 
-Up to FEW test elements are compared with every element. If there are more, they are sorted by their bits,
+Up to FEW_TESTS test elements are compared with every element. If there are more, they are sorted by their bits,
 with equal floats mapped to equal bits. A binary search then looks up each element.
 """
 
@@ -16,7 +16,7 @@ from blocks.types import common_dtype, compute_types, convert
 OVERLOADS = ("aten::isin.Tensor_Tensor",)
 DTYPES = ("bfloat16", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8")
 
-FEW = 64  # largest number of test elements for one-by-one comparison
+FEW_TESTS = 64  # largest number of test elements for one-by-one comparison
 
 
 @triton.jit
@@ -80,11 +80,11 @@ def isin_kernel(
     i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     x = convert(tl.load(x_ptr + strided(i, steps[0], steps[1][0], False, False), mask=i < n, other=0), COMMON)
     x = x.to(OPMATH)
-    found = i < 0
+    is_member = i < 0  # False in every lane
     if BITS == 0:
         for k in range(count):
-            place = strided(k + tl.zeros([1], tl.int64), test_steps[0], test_steps[1][0], False, False)
-            found = found | (x == convert(tl.load(tests_ptr + place), COMMON).to(OPMATH))
+            test_offset = strided(k + tl.zeros([1], tl.int64), test_steps[0], test_steps[1][0], False, False)
+            is_member = is_member | (x == convert(tl.load(tests_ptr + test_offset), COMMON).to(OPMATH))
     else:
         LEAST: tl.constexpr = -0x8000000000000000 if BITS == 64 else 0  # keys sort as unsigned integers
         key = key_of(x, BITS)
@@ -96,8 +96,9 @@ def isin_kernel(
             low = tl.where(going & before, middle + 1, low)
             high = tl.where(going & ~before, middle, high)
         inside = (low < count) & (i < n)
-        found = inside & (tl.load(tests_ptr + low, mask=inside, other=0) == key) & (x == x)
-    tl.store(out_ptr + i, ~found if INVERT else found, mask=i < n)
+        # NaN equals nothing, but two NaNs may have the same key.
+        is_member = inside & (tl.load(tests_ptr + low, mask=inside, other=0) == key) & (x == x)
+    tl.store(out_ptr + i, ~is_member if INVERT else is_member, mask=i < n)
 
 
 def wrapper(elements, test_elements, *, assume_unique=False, invert=False):
@@ -106,7 +107,7 @@ def wrapper(elements, test_elements, *, assume_unique=False, invert=False):
     common = common_dtype(elements, test_elements)
     out = torch.empty(elements.shape, dtype=torch.bool, device=elements.device)
     n, count, tests, bits = elements.numel(), test_elements.numel(), test_elements, 0
-    if count > FEW:
+    if count > FEW_TESTS:
         bits = {torch.int8: 16, torch.uint8: 16, torch.int16: 16, torch.int64: 64, torch.float64: 64}.get(common, 32)
         bit_keys = elementwise({16: key16, 32: key32, 64: key64}[bits], test_elements, common=common, dtype=torch.int64)
         tests, _ = sort_keys(bit_keys, 2**bits)
@@ -118,7 +119,7 @@ def wrapper(elements, test_elements, *, assume_unique=False, invert=False):
             out,
             n,
             count,
-            len([k for k in range(63) if count >> k]),
+            len([k for k in range(63) if count >> k]),  # bits of count: each step halves the interval
             walk([elements], range(elements.dim()), False),
             walk([test_elements], range(test_elements.dim()), False),
             INVERT=invert,

@@ -8,6 +8,7 @@ import math
 import torch
 import triton
 import triton.language as tl
+from blocks.limits import INT32_MAX, SMALL_TENSOR
 from blocks.offsets import integer, integer_value, strided, walk
 from blocks.tuning import tuned
 from blocks.types import compute_types, convert
@@ -16,6 +17,8 @@ OVERLOADS = ("aten::unfold_backward",)
 DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8")
 SPACE = (("BLOCK", (128, 256, 512, 1024)), ("WARPS", (4, 8)))
 TUNED = (("", 0, 1024, 4),)
+
+MOST_OFFSET = INT32_MAX - 1024  # the last block may pass the end by almost BLOCK, which is at most 1024
 
 
 @triton.jit
@@ -66,7 +69,7 @@ def unfold_backward_kernel(
     grad_ptr += strided(i // inner // length, outer_steps[0], outer_steps[1][0], False, PLAIN)
     grad_ptr += strided(i % inner, inner_steps[0], inner_steps[1][0], False, PLAIN)
     total = tl.zeros([BLOCK], OPMATH)
-    for k in range(tl.cdiv(size, step)):
+    for k in range(tl.cdiv(size, step)):  # at most this many windows contain an element
         window = at // step - k
         in_window = at - window * step
         valid = mask & (window >= 0) & (window < integer_value(windows, PLAIN)) & (in_window < size)
@@ -84,7 +87,7 @@ def wrapper(grad_in, input_sizes, dim, size, step):
     expected = (*sizes[:dim], max(sizes[dim] - size, 0) // step + 1, *sizes[dim + 1 :], size)
     if grad.shape != expected or size > sizes[dim]:
         raise RuntimeError(f"a gradient {tuple(grad_in.shape)} of windows of {size} in {tuple(sizes)}")
-    n, PLAIN = out.numel(), max(out.numel(), grad.numel()) < 65536
+    n, PLAIN = out.numel(), max(out.numel(), grad.numel()) < SMALL_TENSOR
     extent = sum([(k - 1) * s for k, s in zip(grad.shape, grad.stride(), strict=True)])
     BLOCK, warps = tuned(TUNED, grad.shape, out.shape)
     unfold_backward_kernel[(triton.cdiv(n, BLOCK),)](
@@ -101,7 +104,7 @@ def wrapper(grad_in, input_sizes, dim, size, step):
         walk([grad], range(dim), PLAIN),
         walk([grad], range(dim + 1, len(sizes)), PLAIN),
         OPMATH=compute_types(out.dtype)[1],
-        WIDE=max(n, extent) > 2147482623,
+        WIDE=max(n, extent) > MOST_OFFSET,
         PLAIN=PLAIN,
         BLOCK=BLOCK,
         num_warps=warps,

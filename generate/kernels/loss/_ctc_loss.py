@@ -24,6 +24,8 @@ from blocks.alignments import label_of, label_strides, lengths_of, log_sum, log_
 OVERLOADS = ("aten::_ctc_loss", "aten::_ctc_loss.Tensor")
 DTYPES = ("float32", "float64")
 
+MOST_LANES = 1024  # one thread per label; a CUDA block has at most 1024 threads
+
 
 @triton.jit
 def loss_of(last_blank, last_label, steps, labels):
@@ -182,10 +184,11 @@ def wrapper(log_probs, targets, input_lengths, target_lengths, blank=0, zero_inf
     alpha = torch.empty((N, T, width), dtype=log_probs.dtype, device=log_probs.device)
     arguments = (log_probs, targets, table, losses, alpha, (T, N, C, width), blank)
     strides = (log_probs.stride(), label_strides(targets))
-    LANES = max(triton.next_power_of_2(longest), 32)
-    if LANES > 1024:
+    LANES = max(triton.next_power_of_2(longest), 32)  # at least one warp
+    if LANES > MOST_LANES:
         long_alpha_kernel[(N,)](*arguments, *strides, BLOCK=1024, num_warps=8)
     else:
+        # A single warp loads further ahead, because no other warp runs while it waits.
         ahead, warps = (8, 1) if LANES == 32 else (4, LANES // 32)
         full = longest == LANES
         alpha_kernel[(N,)](*arguments, *strides, FULL=full, LANES=LANES, AHEAD=ahead, num_warps=warps)

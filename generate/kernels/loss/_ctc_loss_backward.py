@@ -24,6 +24,9 @@ from blocks.alignments import label_of, label_strides, lengths_of, log_sum, log_
 OVERLOADS = ("aten::_ctc_loss_backward", "aten::_ctc_loss_backward.Tensor")
 DTYPES = ("float32", "float64")
 
+MOST_LANES = 1024  # one thread per label; a CUDA block has at most 1024 threads
+GRADIENT_TILE = 512  # largest tile of the gradient kernel, [STEPS, LANES or BLOCK_C]: 4 elements per thread
+
 
 @triton.jit
 def beta_kernel(
@@ -234,6 +237,7 @@ def gradient_kernel(
         mask = (t < steps) & (s < 2 * labels)
         p_label = tl.load(log_probs_ptr + label * strides[2], mask=mask, other=0)
         label_share = share_of(alpha_ptr + s * alpha_stride[2], beta_ptr + s, loss, p_label, mask)
+        # Only this program instance adds to its steps; a class may occur in several labels of the tile.
         tl.atomic_add(out_ptr + label, label_share, mask=mask, sem="relaxed")
     tl.debug_barrier()
     for first in range(0, C, BLOCK_C):
@@ -266,8 +270,8 @@ def wrapper(
     out = torch.empty((T, N, C), dtype=log_probs.dtype, device=log_probs.device)
     beta = torch.empty((N, T, width), dtype=log_probs.dtype, device=log_probs.device)
     sizes, strides = (T, N, C, width), (log_probs.stride(), label_strides(targets))
-    LANES = max(triton.next_power_of_2(longest), 32)
-    if LANES > 1024:
+    LANES = max(triton.next_power_of_2(longest), 32)  # at least one warp
+    if LANES > MOST_LANES:
         long_beta_kernel[(N,)](log_probs, targets, table, beta, sizes, blank, *strides, BLOCK=1024, num_warps=8)
     else:
         ahead, warps = (8, 1) if LANES == 32 else (4, LANES // 32)
@@ -275,7 +279,7 @@ def wrapper(
             log_probs, targets, table, beta, sizes, blank, *strides, LANES=LANES, AHEAD=ahead, num_warps=warps
         )
     LANES, BLOCK_C = min(LANES, 128), min(max(triton.next_power_of_2(C), 32), 256)
-    STEPS = max(512 // max(LANES, BLOCK_C), 1)
+    STEPS = max(GRADIENT_TILE // max(LANES, BLOCK_C), 1)
     gradient_kernel[(triton.cdiv(T, STEPS) * N,)](
         grad,
         log_probs,

@@ -15,6 +15,11 @@ from blocks.types import identical_dtypes
 OVERLOADS = ("aten::binary_cross_entropy",)
 DTYPES = ("bfloat16", "float16", "float32", "float64")
 
+ONE_PROGRAM = 16384  # most elements for a single program instance, which saves the second launch
+CHUNK_ELEMENTS = 8192  # elements per program instance, as long as there are at most MOST_CHUNKS
+MOST_CHUNKS = 1024  # the second kernel adds up the sums of all chunks in one block
+CHUNK_BLOCK = 2048  # elements per step; a chunk is a multiple of it
+
 
 @triton.jit
 def log_clamped(x):
@@ -115,13 +120,13 @@ def wrapper(self, target, weight=None, reduction=1):
     shape, strides = coalesce(tensors)
     units = tuple([s[-1] == 1 for s in strides])
     steps = tuple([plain(k) for k in shape]), tuple([tuple([plain(k) for k in s]) if shape else () for s in strides])
-    programs = 1 if n <= 16384 else min(triton.cdiv(n, 8192), 1024)
-    chunk = triton.cdiv(triton.cdiv(n, programs), 2048) * 2048
+    programs = 1 if n <= ONE_PROGRAM else min(triton.cdiv(n, CHUNK_ELEMENTS), MOST_CHUNKS)
+    chunk = triton.cdiv(triton.cdiv(n, programs), CHUNK_BLOCK) * CHUNK_BLOCK
     if programs == 1:
-        kernel_sums[(1,)](tensors, out, n, chunk, *steps, MEAN=mean, UNITS=units, BLOCK=2048, num_warps=8)
+        kernel_sums[(1,)](tensors, out, n, chunk, *steps, MEAN=mean, UNITS=units, BLOCK=CHUNK_BLOCK, num_warps=8)
         return out
     dtype = torch.float64 if self.dtype == torch.float64 else torch.float32
     parts = torch.empty(programs, dtype=dtype, device=self.device)
-    kernel_sums[(programs,)](tensors, parts, n, chunk, *steps, MEAN=False, UNITS=units, BLOCK=2048, num_warps=8)
-    kernel_total[(1,)](parts, out, programs, n, MEAN=mean, BLOCK=1024)
+    kernel_sums[(programs,)](tensors, parts, n, chunk, *steps, MEAN=False, UNITS=units, BLOCK=CHUNK_BLOCK, num_warps=8)
+    kernel_total[(1,)](parts, out, programs, n, MEAN=mean, BLOCK=MOST_CHUNKS)
     return out

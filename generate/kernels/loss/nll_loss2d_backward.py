@@ -15,6 +15,8 @@ from blocks.types import compute_types, identical_dtypes
 OVERLOADS = ("aten::nll_loss2d_backward",)
 DTYPES = ("bfloat16", "float16", "float32", "float64")
 
+CLASS_TILE = 32  # classes per program instance, which share one read of target and gradient
+
 
 @triton.jit
 def kernel_nll_loss2d_backward(
@@ -93,7 +95,7 @@ def wrapper(grad_output, self, target, weight, reduction, ignore_index, total_we
     images, classes, height, width = self.shape
     pixels = height * width
     BLOCK = min(triton.next_power_of_2(max(pixels, 64)), 1024)
-    programs = images * triton.cdiv(classes, 32) * triton.cdiv(pixels, BLOCK)
+    programs = images * triton.cdiv(classes, CLASS_TILE) * triton.cdiv(pixels, BLOCK)
     if programs:
         kernel_nll_loss2d_backward[(programs,)](
             grad,
@@ -109,7 +111,7 @@ def wrapper(grad_output, self, target, weight, reduction, ignore_index, total_we
             OPMATH=compute_types(self.dtype)[1],
             MEAN=reduction == 1,
             WIDE=are_wide(out.numel(), grad, target),
-            CLASSES=32,
+            CLASSES=CLASS_TILE,
             BLOCK=BLOCK,
             num_warps=4,
         )

@@ -96,6 +96,7 @@ def wrapper(grad_output, self, target, weight, reduction, ignore_index, total_we
             target.stride(0) if target.dim() else 0,
             0 if weight is None else weight.stride(0),
             MEAN=reduction == 1,
+            # A tile may pass the end by BLOCK elements in rows and by BLOCK in columns.
             WIDE=out.numel() >= 2**31 - 2 * BLOCK,
             BLOCK_M=BLOCK // BLOCK_N,
             BLOCK_N=BLOCK_N,

@@ -14,6 +14,8 @@ import triton.language as tl
 OVERLOADS = ("aten::nll_loss_forward",)
 DTYPES = ("bfloat16", "float16", "float32")
 
+MOST_PARTS = 512  # the second kernel adds up all partial sums in one block
+
 
 @triton.jit
 def row_loss(x_ptr, target_ptr, weight_ptr, rows, sizes, ignore_index, x_stride, target_stride, weight_stride):
@@ -162,7 +164,7 @@ def wrapper(self, target, weight, reduction, ignore_index):
     else:
         out = torch.empty((), dtype=self.dtype, device=self.device)
         sums = out, total_weight
-        parts = max(min(triton.cdiv(n, 512), 512), 1)
+        parts = max(min(triton.cdiv(n, 512), MOST_PARTS), 1)
         if parts > 1:
             sums = [torch.empty(parts, dtype=torch.float32, device=self.device) for _ in sums]
         mean = reduction == 1
@@ -170,5 +172,5 @@ def wrapper(self, target, weight, reduction, ignore_index):
             x, rows, weight, *sums, (n, classes), ignore_index, *strides, MEAN=mean and parts == 1, BLOCK=512
         )
         if parts > 1:
-            kernel_add_parts[(1,)](*sums, out, total_weight, parts, MEAN=mean, BLOCK=512)
+            kernel_add_parts[(1,)](*sums, out, total_weight, parts, MEAN=mean, BLOCK=MOST_PARTS)
     return out, total_weight

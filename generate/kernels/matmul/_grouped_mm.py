@@ -13,6 +13,8 @@ from blocks.matmul import launch_matmul, matmul_tile
 OVERLOADS = ("aten::_grouped_mm",)
 DTYPES = ("bfloat16", "float16", "float32")
 
+ROW_BYTES = 16  # rows begin at multiples of it, as ATen requires
+
 
 def expect_matrix(x):
     """Raise RuntimeError, as ATen does, unless rows or columns start at multiples of 16 bytes."""
@@ -23,7 +25,7 @@ def expect_matrix(x):
         step = rows
     else:
         raise RuntimeError(f"a matrix of strides {x.stride()}")
-    if step * x.element_size() % 16:
+    if step * x.element_size() % ROW_BYTES:
         raise RuntimeError(f"rows of {step} elements")
 
 

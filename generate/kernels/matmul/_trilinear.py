@@ -20,6 +20,7 @@ import torch
 import triton
 import triton.language as tl
 from blocks.creation import fill
+from blocks.limits import PROCESSORS
 from blocks.matmul import matmul_tile, tile_product
 from blocks.offsets import integer_values, integers, strided, walk
 from blocks.reduction import reduce
@@ -27,6 +28,10 @@ from blocks.types import compute_types, identical_dtypes
 
 OVERLOADS = ("aten::_trilinear",)
 DTYPES = ("bfloat16", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8")
+
+SCALAR_TILE = (16, 16, 16, 4)  # BLOCK_M, BLOCK_N, BLOCK_K, warps for fp64 and integers, which tl.dot does not take
+SMALL_TRILINEAR = 4096  # elements below which integers are encoded, so that sizes and strides add no kernel variants
+PART_STEPS = 8  # fewest steps per part of a sum, because adding up the parts takes another launch
 
 
 @triton.jit
@@ -86,7 +91,7 @@ def trilinear_kernel(
     if AFTER:
         for term in range(first, tl.minimum(first + part, terms)):
             j = term + tl.arange(0, 1).to(tl.int64)
-            found = tl.zeros([ROWS, COLUMNS], ACC)
+            product = tl.zeros([ROWS, COLUMNS], ACC)
             x_ptr = at[0] + rows[0] + strided(j, outer[0], outer[1][0], False, PLAIN)[:, None]
             y_ptr = at[1] + cols[1] + strided(j, outer[0], outer[1][1], False, PLAIN)[:, None]
             for start in range(0, K, TILE[2]):
@@ -95,9 +100,9 @@ def trilinear_kernel(
                 y_at = y_ptr + strided(k, inner[0], inner[1][1], False, PLAIN)[:, None]
                 x = tl.load(x_at, mask=(row < M)[:, None] & (k < K)[None, :], other=0)
                 y = tl.load(y_at, mask=(k < K)[:, None] & (col < N)[None, :], other=0)
-                found = tile_product(x.to(ACC), y.to(ACC), found)
+                product = tile_product(x.to(ACC), y.to(ACC), product)
             z_at = at[2] + rows[2] + cols[2] + strided(j, outer[0], outer[1][2], False, PLAIN)[:, None]
-            acc += found * tl.load(z_at, mask=mask, other=0).to(ACC)
+            acc += product * tl.load(z_at, mask=mask, other=0).to(ACC)
     else:
         for start in range(0, part, TILE[2]):
             k = first + start + tl.arange(0, TILE[2])
@@ -135,7 +140,7 @@ def operands_of(tensors, expands, sums, unroll_dim):
             t = t.unsqueeze(d)
         views.append(t)
     sizes_of_dims = [[t.shape[d] for t, dims in zip(views, expands, strict=True) if d not in dims] for d in range(rank)]
-    sizes = [[0, *found][-1] for found in sizes_of_dims]
+    sizes = [[0, *present][-1] for present in sizes_of_dims]
     out_shape = [1 if d in sums else sizes[d] for d in range(rank)]
     if 0 in [sizes[unroll_dim], *out_shape, *[t.numel() for t in views]]:
         return None, out_shape
@@ -147,13 +152,13 @@ def operands_of(tensors, expands, sums, unroll_dim):
     return [t.expand(shape) for t in views], out_shape
 
 
-def layout_of(left, right, others, kept):
+def layout_of(left, right, factors, kept):
     """Return the kept dimensions in three lists: batch, rows and columns.
 
-    `others` are the tensors that are multiplied by the left one.
+    `factors` are the tensors that are multiplied by the left one.
     """
     right_dims = [d for d in kept if right.stride(d) or right.shape[d] == 1]
-    right_only = [d for d in kept if not any([t.stride(d) for t in (left, *others)])]
+    right_only = [d for d in kept if not any([t.stride(d) for t in (left, *factors)])]
     batch = [d for d in kept if d in right_dims and d not in right_only]
     return batch, [d for d in kept if d not in right_dims], [d for d in right_dims if d in right_only]
 
@@ -175,22 +180,22 @@ def multiplied(views, sums, before, out):
     full, kept_dims = views[0].shape, [d for d in range(out.dim()) if d not in sums]
     operands, layout = (views, layout_of(*views[:2], [], kept_dims)) if before else order_of(views, kept_dims)
     dims = [*layout, before, [d for d in sums if d not in before]]
-    batch, M, N, K, terms = [math.prod([full[d] for d in several]) for several in dims]
+    batch, M, N, K, terms = [math.prod([full[d] for d in group]) for group in dims]
     exact = out.dtype == torch.float64 or not out.dtype.is_floating_point
-    tile = (16, 16, 16, 4) if exact else matmul_tile(batch, M, N, K if before else terms, False, (64, 64))
+    tile = SCALAR_TILE if exact else matmul_tile(batch, M, N, K if before else terms, False, (64, 64))
     step = 1 if before else tile[2]
     tiles = batch * triton.cdiv(M, tile[0]) * triton.cdiv(N, tile[1])
-    parts = max(min(264 // tiles, terms // (8 * step)), 1)
+    parts = max(min(2 * PROCESSORS // tiles, terms // (PART_STEPS * step)), 1)
     part = triton.cdiv(triton.cdiv(terms, parts), step) * step
     parts = triton.cdiv(terms, part)
-    PLAIN = max(batch * M * N, K * terms) < 4096
+    PLAIN = max(batch * M * N, K * terms) < SMALL_TRILINEAR
     opmath = torch.float32 if out.dtype in (torch.float16, torch.bfloat16) else out.dtype
     sums_out = out if parts == 1 else torch.empty((parts, *out.shape), dtype=opmath, device=out.device)
     trilinear_kernel[(tiles, parts)](
         *operands,
         sums_out,
         integers((M, N, K, terms, part, out.numel()), PLAIN),
-        *[walk([*operands, out], several, PLAIN) for several in dims],
+        *[walk([*operands, out], group, PLAIN) for group in dims],
         ACC=compute_types(out.dtype)[1],
         AFTER=len(before) > 0,
         TILE=tile[:3],

@@ -7,6 +7,7 @@ through stride 0. It is not read if beta is 0. The matrices are not read if alph
 import torch
 import triton
 import triton.language as tl
+from blocks.limits import PROCESSORS
 from blocks.matmul import (
     NO_ENDING,
     add_parts_kernel,
@@ -22,6 +23,11 @@ from blocks.types import compute_types, identical_dtypes, number_argument
 
 OVERLOADS = ("aten::addbmm",)
 DTYPES = ("bfloat16", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8")
+
+SCALAR_TILE = (16, 16, 16, 4)  # BLOCK_M, BLOCK_N, BLOCK_K, warps for fp64 and integers, which tl.dot does not take
+SMALL_ADDBMM = 4096  # elements below which integers are encoded, so that sizes and strides add no kernel variants
+PART_STEPS = 8  # fewest steps per part of a sum, because adding up the parts takes another launch
+ADDED_ELEMENTS = 2048  # elements that a program instance adds up: parts x elements of the output
 
 
 @triton.jit
@@ -81,7 +87,7 @@ def sum_of_products_kernel(
 
 def launch_sum_of_products(a, b, bias, out, numbers, tile, steps, parts, part):
     (B, M, K), N = a.shape, b.shape[2]
-    small = B * max(M * K, K * N, M * N) < 4096
+    small = B * max(M * K, K * N, M * N) < SMALL_ADDBMM
     sum_of_products_kernel[(triton.cdiv(M, tile[0]) * triton.cdiv(N, tile[1]), parts)](
         a,
         b,
@@ -112,14 +118,14 @@ def wrapper(self, batch1, batch2, *, beta=1, alpha=1):
     bias = None if beta == 0 else self.expand(M, N)
     half = self.dtype in (torch.float16, torch.bfloat16)
     tensor_cores = half or self.dtype == torch.float32
-    tile = matmul_tile(1, M, N, B * K, half, (128, 128) if half else (64, 64)) if tensor_cores else (16, 16, 16, 4)
+    tile = matmul_tile(1, M, N, B * K, half, (128, 128) if half else (64, 64)) if tensor_cores else SCALAR_TILE
     tile = *tile[:2], min(tile[2], max(triton.next_power_of_2(max(K, 1)), 16)), tile[3]
     steps = B * triton.cdiv(K, tile[2])
     tiles = triton.cdiv(M, tile[0]) * triton.cdiv(N, tile[1])
     numbers = beta, alpha if steps else 0  # an empty sum stays 0, even if alpha is infinite
     if tiles == 0:
         return out
-    part = max(triton.cdiv(steps, max(264 // tiles, 1)), 8) if tensor_cores else max(steps, 1)
+    part = max(triton.cdiv(steps, max(2 * PROCESSORS // tiles, 1)), PART_STEPS) if tensor_cores else max(steps, 1)
     parts = max(triton.cdiv(steps, part), 1)
     if parts == 1:
         launch_sum_of_products(batch1, batch2, bias, out, numbers, tile, steps, 1, part)
@@ -128,7 +134,17 @@ def wrapper(self, batch1, batch2, *, beta=1, alpha=1):
     launch_sum_of_products(batch1, batch2, None, sums, (0, 1), tile, steps, parts, part)
     CHUNK = min(triton.next_power_of_2(parts), 64)
     arguments = matmul_strides(bias, False), tuple([number_argument(v, self.dtype) for v in numbers])
-    add_parts_kernel[(triton.cdiv(M * N, 2048 // CHUNK),)](
-        sums, bias, out, NO_ENDING[1:], M * N, N, parts, *arguments, BLOCK=2048 // CHUNK, CHUNK=CHUNK, EPILOGUE=None
+    add_parts_kernel[(triton.cdiv(M * N, ADDED_ELEMENTS // CHUNK),)](
+        sums,
+        bias,
+        out,
+        NO_ENDING[1:],
+        M * N,
+        N,
+        parts,
+        *arguments,
+        BLOCK=ADDED_ELEMENTS // CHUNK,
+        CHUNK=CHUNK,
+        EPILOGUE=None,
     )
     return out

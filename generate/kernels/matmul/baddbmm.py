@@ -10,6 +10,8 @@ from blocks.number_range import without_overflow
 OVERLOADS = ("aten::baddbmm",)
 DTYPES = ("bfloat16", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8")
 
+SCALAR_TILE = (16, 16, 16, 4)  # BLOCK_M, BLOCK_N, BLOCK_K, warps for fp64 and integers, which tl.dot does not take
+
 
 def wrapper(self, batch1, batch2, *, beta=1, alpha=1):
     if self.dtype == torch.bool:
@@ -24,7 +26,7 @@ def wrapper(self, batch1, batch2, *, beta=1, alpha=1):
     out = torch.empty((B, M, N), dtype=batch1.dtype, device=batch1.device)
     bias = None if beta == 0 else self.expand(B, M, N)
     half = batch1.dtype in (torch.float16, torch.bfloat16)
-    tile = (16, 16, 16, 4)
+    tile = SCALAR_TILE
     if half or batch1.dtype == torch.float32:
         tile = matmul_tile(B, M, N, K, half, (128, 128) if half else (64, 64))
     numbers = beta, alpha if K else 0  # an empty sum stays 0, even if alpha is infinite

@@ -15,6 +15,10 @@ from blocks.types import identical_dtypes
 OVERLOADS = ("aten::bmm",)
 DTYPES = ("bfloat16", "complex64", "float16", "float32", "float64", "int32", "int64")
 
+SCALAR_TILE = (16, 16, 16, 4)  # BLOCK_M, BLOCK_N, BLOCK_K, warps for fp64 and integers, which tl.dot does not take
+SMALL_BMM = 4096  # elements below which integers are encoded, so that sizes and strides add no kernel variants
+ONE_WARP = 32  # largest M, N and K for a single warp, which has all operands in registers
+
 
 @triton.jit
 def one_warp_kernel(a_ptr, b_ptr, out_ptr, sizes, a_stride, b_stride, TILE: tl.constexpr, PLAIN: tl.constexpr):
@@ -48,7 +52,7 @@ def one_warp_kernel(a_ptr, b_ptr, out_ptr, sizes, a_stride, b_stride, TILE: tl.c
 
 def launch_one_warp(a, b, out):
     (B, M, K), N = a.shape, b.shape[2]
-    small = max(B * M * K, B * K * N, out.numel()) < 4096
+    small = max(B * M * K, B * K * N, out.numel()) < SMALL_BMM
     one_warp_kernel[(B,)](
         a,
         b,
@@ -56,7 +60,9 @@ def launch_one_warp(a, b, out):
         integers((M, N, K), small),
         matmul_strides(a, small),
         matmul_strides(b, small),
-        TILE=(32, 32, 32) if small else tuple([max(triton.next_power_of_2(size), 16) for size in (M, N, K)]),
+        TILE=(ONE_WARP, ONE_WARP, ONE_WARP)
+        if small
+        else tuple([max(triton.next_power_of_2(size), 16) for size in (M, N, K)]),
         PLAIN=small,
         num_warps=1,
     )
@@ -68,10 +74,10 @@ def real_bmm(self, mat2):
         raise RuntimeError(f"matrices {tuple(self.shape)} and {tuple(mat2.shape)}")
     out = torch.empty((B, M, N), dtype=self.dtype, device=self.device)
     half = self.dtype in (torch.float16, torch.bfloat16)
-    tile = (16, 16, 16, 4)
+    tile = SCALAR_TILE
     if half or self.dtype == torch.float32:
         tile = matmul_tile(B, M, N, K, half, (128, 128) if half else (64, 64))
-        if out.numel() and B < 2**31 and max(M, N, K) <= 32:
+        if out.numel() and B < 2**31 and max(M, N, K) <= ONE_WARP:  # a grid has fewer than 2^31 programs
             launch_one_warp(self, mat2, out)
             return out
     if out.numel():

@@ -12,11 +12,15 @@ import math
 import torch
 import triton
 import triton.language as tl
+from blocks.limits import SMALL_TENSOR
 from blocks.offsets import integer, integer_value, strided, walk
 from blocks.rows import expanded, whole_rows
 
 OVERLOADS = ("aten::native_layer_norm",)
 DTYPES = ("bfloat16", "float16", "float32")
+
+TILED_ELEMENTS = 4096  # elements from which `whole_rows` returns tiles for 8 warps; half a tile suits the 4 warps here
+FOUR_WARPS = 2048  # elements of the largest tile for 4 warps, 16 per thread
 
 
 @triton.jit
@@ -88,8 +92,8 @@ def wrapper(input, normalized_shape, weight, bias, eps):
     mean, rstd = [torch.empty(shape, dtype=dtype, device=input.device) for _ in range(2)]
     m, n = mean.numel(), math.prod(normalized_shape)
     BLOCK_M, BLOCK_N = whole_rows(m, n)
-    PLAIN = input.numel() < 65536
-    if m * n >= 4096:
+    PLAIN = input.numel() < SMALL_TENSOR
+    if m * n >= TILED_ELEMENTS:
         BLOCK_M = max(BLOCK_M // 2, 1)
     layer_norm_kernel[(triton.cdiv(m, BLOCK_M),)](
         input,
@@ -106,6 +110,6 @@ def wrapper(input, normalized_shape, weight, bias, eps):
         PLAIN=PLAIN,
         BLOCK_M=BLOCK_M,
         BLOCK_N=BLOCK_N,
-        num_warps=4 if BLOCK_M * BLOCK_N <= 2048 else 8,
+        num_warps=4 if BLOCK_M * BLOCK_N <= FOUR_WARPS else 8,
     )
     return out, mean, rstd

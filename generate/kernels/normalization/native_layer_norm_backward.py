@@ -15,11 +15,15 @@ import math
 import torch
 import triton
 import triton.language as tl
+from blocks.limits import SMALL_TENSOR
 from blocks.offsets import integer, integer_value, strided, walk
 from blocks.rows import expanded, whole_rows
 
 OVERLOADS = ("aten::native_layer_norm_backward",)
 DTYPES = ("bfloat16", "float16", "float32")
+
+MOST_PARTS = 1024  # enough to fill any GPU, few enough to add up quickly
+STAGED_ROW = 4096  # longest row for two stages; with 8192 fp32 elements, two stages of two tensors take 128 KiB
 
 
 @triton.jit
@@ -156,8 +160,8 @@ def wrapper(grad_out, input, normalized_shape, mean, rstd, weight, bias, output_
     if output_mask[2] and bias is not None:
         grad_bias = torch.empty(cols, dtype=bias.dtype, device=device)
     BLOCK_M, BLOCK_N = whole_rows(m, n)
-    PLAIN = input.numel() < 65536
-    parts = max(min(triton.cdiv(m, BLOCK_M), 1024), 1)  # enough to fill any GPU, few enough to add up quickly
+    PLAIN = input.numel() < SMALL_TENSOR
+    parts = max(min(triton.cdiv(m, BLOCK_M), MOST_PARTS), 1)
     sums = both = [grad_weight, grad_bias]
     if parts > 1:
         sums = [g if g is None else torch.empty((parts, n), dtype=torch.float32, device=device) for g in both]
@@ -176,7 +180,7 @@ def wrapper(grad_out, input, normalized_shape, mean, rstd, weight, bias, output_
         PLAIN=PLAIN,
         BLOCK_M=BLOCK_M,
         BLOCK_N=BLOCK_N,
-        STAGES=2 if BLOCK_N <= 4096 else 1,
+        STAGES=2 if BLOCK_N <= STAGED_ROW else 1,
         num_warps=8,
     )
     outs = tuple([g for g in both if g is not None])

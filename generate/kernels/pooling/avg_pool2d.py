@@ -22,6 +22,11 @@ from blocks.windows import batched, suggested_format, windows
 OVERLOADS = ("aten::avg_pool2d",)
 DTYPES = ("bfloat16", "float16", "float32", "float64", "int64")
 
+MOST_TAPS = 32  # largest window whose taps are unrolled at compile time
+PLANE_TILE = 512  # elements per tile if a window covers its plane, 4 per thread
+DIVISOR_LIMIT = 2**29  # below it, the divisor d is an int32 argument; `plain` encodes it as 2 * d + 3
+MANY_LANES = 1048576  # lanes from which blocks of 512 still make 2048 program instances or more
+
 
 @triton.jit
 def row_sum(x_ptr, pair_ptr, valid, left, W, K: tl.constexpr, P: tl.constexpr, OVER: tl.constexpr, FIRST: tl.constexpr):
@@ -153,8 +158,8 @@ def wrapper(self, kernel_size, stride=(), padding=0, ceil_mode=False, count_incl
     n, ACC = out.numel(), compute_types(self.dtype)[1]
     (SH, PH, _, KH, H, OH, _, _), (SW, PW, _, KW, W, OW, _, _) = axes[0][0], axes[1][0]
     covers_plane = (KH, KW, PH, PW) == (H, W, 0, 0)
-    fits = on_planes(self, out) and abs(divisor_override or 1) < 2**29
-    if n == 0 or not fits or (KH * KW > 32 and not covers_plane):
+    fits = on_planes(self, out) and abs(divisor_override or 1) < DIVISOR_LIMIT
+    if n == 0 or not fits or (KH * KW > MOST_TAPS and not covers_plane):
         function, taps = sliding_taps(axes)
         windows(function, "mean", batched(self, 2), batched(out, 2), axes, taps)
         return out
@@ -162,7 +167,7 @@ def wrapper(self, kernel_size, stride=(), padding=0, ceil_mode=False, count_incl
     encoded_divisor = plain(divisor)
     if covers_plane:
         BLOCK_N = min(triton.next_power_of_2(H * W), 1024)
-        BLOCK_M = max(512 // BLOCK_N, 1)
+        BLOCK_M = max(PLANE_TILE // BLOCK_N, 1)
         arguments = self, out, plain(n), plain(H * W), encoded_divisor
         plane_average_kernel[(triton.cdiv(n, BLOCK_M),)](
             *arguments, ACC=ACC, BLOCK_M=BLOCK_M, BLOCK_N=BLOCK_N, num_warps=4
@@ -170,7 +175,7 @@ def wrapper(self, kernel_size, stride=(), padding=0, ceil_mode=False, count_incl
         return out
     over = ends_beyond(axes)
     lanes = n // OH * triton.cdiv(OH, 2)
-    BLOCK = 512 if lanes >= 1048576 else 256
+    BLOCK = 512 if lanes >= MANY_LANES else 256
     average_kernel[(triton.cdiv(lanes, BLOCK),)](
         self,
         out,

@@ -22,6 +22,11 @@ from blocks.windows import batched, suggested_format, windows
 OVERLOADS = ("aten::avg_pool2d_backward",)
 DTYPES = ("bfloat16", "float16", "float32", "float64", "int64")
 
+DIVISOR_LIMIT = 2**29  # below it, the divisor d is an int32 argument; `plain` encodes it as 2 * d + 3
+# Loops over a cell's elements and windows are unrolled at compile time, and a thread has all of them in registers.
+MOST_CELL_ELEMENTS = 16
+MOST_CELL_WINDOWS = 9
+
 
 @triton.jit
 def cell_kernel(
@@ -100,12 +105,12 @@ def cell_kernel(
             sums = sums + (convert(acc, out_ptr.dtype.element_ty),)
         mask = inside & (row * SH + a < H)
         if PAIRS:
-            place = ((line + a) * (W // 2) + column)[:, None] * 2 + tl.arange(0, 2)[None, :]
-            tl.store(out_ptr + place, tl.join(sums[0], sums[1]), mask=mask[:, None])
+            offset = ((line + a) * (W // 2) + column)[:, None] * 2 + tl.arange(0, 2)[None, :]
+            tl.store(out_ptr + offset, tl.join(sums[0], sums[1]), mask=mask[:, None])
         else:
             for b in tl.static_range(SW):
-                place = (line + a) * W + column * SW + b
-                tl.store(out_ptr + place, sums[b], mask=mask & (column * SW + b < W))
+                offset = (line + a) * W + column * SW + b
+                tl.store(out_ptr + offset, sums[b], mask=mask & (column * SW + b < W))
 
 
 @triton.jit
@@ -140,8 +145,10 @@ def wrapper(grad_output, self, kernel_size, stride, padding, ceil_mode, count_in
     n = out.numel()
     (SH, PH, _, KH, H, OH, _, _), (SW, PW, _, KW, W, OW, _, _) = axes[0][0], axes[1][0]
     covers_plane = (KH, KW, PH, PW) == (H, W, 0, 0)
-    fits = on_planes(grad_output, out) and abs(divisor_override or 1) < 2**29
-    if n == 0 or not fits or not (covers_plane or (SH * SW <= 16 and triton.cdiv(KH, SH) * triton.cdiv(KW, SW) <= 9)):
+    fits = on_planes(grad_output, out) and abs(divisor_override or 1) < DIVISOR_LIMIT
+    cell_windows = triton.cdiv(KH, SH) * triton.cdiv(KW, SW)
+    has_small_cells = SH * SW <= MOST_CELL_ELEMENTS and cell_windows <= MOST_CELL_WINDOWS
+    if n == 0 or not fits or not (covers_plane or has_small_cells):
         windows(sliding_back, "share", batched(grad_output, 2), batched(out, 2), axes, taps_back(axes))
         return out
     divisor = plain(KH * KW if divisor_override is None else divisor_override)

@@ -23,6 +23,9 @@ from blocks.windows import batched, better_of, largest_of_windows, window_result
 OVERLOADS = ("aten::max_pool2d_with_indices",)
 DTYPES = ("bfloat16", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8")
 
+MOST_TAPS = 32  # largest window whose taps are unrolled at compile time
+PLANE_TILE = 512  # elements per tile if a window covers its plane, 4 per thread
+
 
 @triton.jit
 def first_inside(start, D: tl.constexpr):
@@ -145,14 +148,14 @@ def wrapper(self, kernel_size, stride=(), padding=0, dilation=1, ceil_mode=False
     (SH, PH, DH, KH, H, OH, _, _), (SW, PW, DW, KW, W, OW, _, _) = axes[0][0], axes[1][0]
     covers_plane = (KH, KW, PH, PW, DH, DW) == (H, W, 0, 0, 1, 1)
     fits = on_planes(self, out)
-    if n == 0 or not fits or (KH * KW > 32 and not covers_plane):
+    if n == 0 or not fits or (KH * KW > MOST_TAPS and not covers_plane):
         function, taps = sliding_taps(axes)
         largest_of_windows(function, batched(self, 2), batched(out, 2), batched(indices, 2), axes, taps)
         return out, indices
     LEAST = -math.inf if self.is_floating_point() else torch.iinfo(self.dtype).min
     if covers_plane:
         BLOCK_N = min(triton.next_power_of_2(H * W), 1024)
-        BLOCK_M = max(512 // BLOCK_N, 1)
+        BLOCK_M = max(PLANE_TILE // BLOCK_N, 1)
         plane_largest_kernel[(triton.cdiv(n, BLOCK_M),)](
             self,
             out,

@@ -17,6 +17,8 @@ from blocks.random import random_words, words_below
 OVERLOADS = ("aten::bernoulli", "aten::bernoulli.p", "aten::bernoulli.Tensor")
 DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8")
 
+WORD_COUNT = 4294967296.0  # number of random words, 2^32
+
 
 @triton.jit
 def hit(words, p):
@@ -35,5 +37,5 @@ def wrapper(self, p=None, *, generator=None, out=None, philox):
         out = torch.empty_like(self, memory_format=layout)
     if isinstance(probability, torch.Tensor):
         return elementwise(hit, probability, source=(random_words, *philox), out=out)
-    source = words_below, *philox, math.ceil(p * 4294967296.0)
+    source = words_below, *philox, math.ceil(p * WORD_COUNT)
     return elementwise(identity, source=source, common=torch.bool, out=out)

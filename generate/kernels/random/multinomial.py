@@ -19,6 +19,8 @@ from blocks.sorting import sort_into
 OVERLOADS = ("aten::multinomial",)
 DTYPES = ("bfloat16", "float16", "float32", "float64")
 
+MOST_CATEGORIES = 2**24  # as in ATen, where fp32 has to represent every category number
+
 
 @triton.jit
 def scaled_unit(u, total):
@@ -35,7 +37,7 @@ def waiting_time_of(u, weight):
 def wrapper(self, num_samples, replacement=False, *, generator=None, philox):
     if self.dim() not in (1, 2) or num_samples <= 0 or self.shape[-1] == 0:
         raise RuntimeError(f"{num_samples} categories of {tuple(self.shape)}")
-    if self.shape[-1] > 2**24:
+    if self.shape[-1] > MOST_CATEGORIES:
         raise RuntimeError(f"{self.shape[-1]} categories, more than 2^24")
     if not replacement and num_samples > self.shape[-1]:
         raise RuntimeError(f"{num_samples} of {self.shape[-1]} categories without replacement")

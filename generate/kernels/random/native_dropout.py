@@ -14,6 +14,8 @@ from blocks.random import words_below
 OVERLOADS = ("aten::native_dropout",)
 DTYPES = ("bfloat16", "float16", "float32", "float64")
 
+WORD_COUNT = 4294967296.0  # number of random words, 2^32
+
 
 @triton.jit
 def dropout(stays, x, scale):
@@ -26,6 +28,6 @@ def wrapper(input, p, train, *, philox):
     if input.numel() == 0:
         return torch.empty_like(input), torch.empty_like(input)  # in ATen, an empty mask has the input's dtype
     keep = 1.0 if train is False else 1.0 - p
-    source = words_below, *philox, math.ceil(keep * 4294967296.0)
+    source = words_below, *philox, math.ceil(keep * WORD_COUNT)
     out = torch.empty_like(input), torch.empty_like(input, dtype=torch.bool)
     return elementwise(dropout, input, numbers=(1.0 / keep if keep > 0 else 0.0,), source=source, out=out)

@@ -118,10 +118,11 @@ def segment_gradient_kernel(
             nan = x != x
             zeros = tl.load(statistics[1] + cell, mask=inside, other=0) - (x == 0).to(OPMATH)
             nans = tl.load(statistics[2] + cell, mask=inside, other=0) - nan.to(OPMATH)
-            others = tl.load(statistics[0] + cell, mask=inside, other=0)
-            others = tl.where(nans > 0, float("nan"), tl.where(zeros > 0, others * 0, others))
+            # The product over the other elements: infinity * 0 has to stay NaN, so 0 is multiplied and not assigned.
+            rest = tl.load(statistics[0] + cell, mask=inside, other=0)
+            rest = tl.where(nans > 0, float("nan"), tl.where(zeros > 0, rest * 0, rest))
             odd = nan | (x == 0)
-            grad = tl.where(odd, grad * others, grad * result / tl.where(odd, 1, x))
+            grad = tl.where(odd, grad * rest, grad * result / tl.where(odd, 1, x))
         else:
             share = grad / tl.maximum(tl.load(statistics[0] + cell, mask=inside, other=1), 1)
             grad = tl.where((x == result) | (x != x), tl.where(grad > 0, share, grad), 0)

@@ -11,10 +11,14 @@ import torch
 import triton
 import triton.language as tl
 from blocks.creation import fill
+from blocks.limits import PROCESSORS
 from blocks.offsets import integer, integer_value, strided, walk
 
 OVERLOADS = ("aten::hash_tensor",)
 DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8")
+
+SMALL_HASH = 4096  # elements below which integers are encoded, so that sizes and strides add no kernel variants
+HASH_TILE = 4096  # elements per tile, 16 per thread with 8 warps
 
 
 @triton.jit
@@ -24,8 +28,8 @@ def wide_bits(x):
         bits = x.to(tl.int64, bitcast=True)
     elif x.dtype.is_floating():
         FRACTION: tl.constexpr = 23 if x.dtype.is_fp32() else 10 if x.dtype.is_fp16() else 7
-        own = x.to(tl.int32 if x.dtype.is_fp32() else tl.int16, bitcast=True).to(tl.int64)
-        nan = (own & -0x8000000000000000) | 0x7FF8000000000000 | ((own & ((1 << FRACTION) - 1)) << (52 - FRACTION))
+        bits = x.to(tl.int32 if x.dtype.is_fp32() else tl.int16, bitcast=True).to(tl.int64)
+        nan = (bits & -0x8000000000000000) | 0x7FF8000000000000 | ((bits & ((1 << FRACTION) - 1)) << (52 - FRACTION))
         x = x.to(tl.float32)
         bits = tl.where(x != x, nan, x.to(tl.float64).to(tl.int64, bitcast=True))
     else:
@@ -75,6 +79,7 @@ def hash_kernel(
         acc ^= tl.where(mask, wide_bits(x), 0)
     hashes = tl.xor_sum(acc, 1)
     if PARTS:
+        # xor does not depend on the order, so atomics give the same result in every run.
         tl.atomic_xor(out_ptr + rows, hashes, mask=rows < m, sem="relaxed")
     else:
         tl.store(out_ptr + rows, hashes, mask=rows < m)
@@ -82,13 +87,13 @@ def hash_kernel(
 
 def hash_tile(m, n, kept, reduced):
     """Return BLOCK_M and BLOCK_N; the longer one runs along the smaller of the two innermost strides."""
-    if m * n < 4096:
+    if m * n < SMALL_HASH:
         return (32, 64) if n <= 64 else (2, 1024)
     if m > 1 and kept < reduced:
         BLOCK_M = min(triton.next_power_of_2(m), 128)
-        return BLOCK_M, min(triton.next_power_of_2(n), 4096 // BLOCK_M)
-    BLOCK_N = min(triton.next_power_of_2(n), 4096)
-    return min(triton.next_power_of_2(m), 4096 // BLOCK_N), BLOCK_N
+        return BLOCK_M, min(triton.next_power_of_2(n), HASH_TILE // BLOCK_M)
+    BLOCK_N = min(triton.next_power_of_2(n), HASH_TILE)
+    return min(triton.next_power_of_2(m), HASH_TILE // BLOCK_N), BLOCK_N
 
 
 def wrapper(self, dim=(), *, keepdim=False, mode=0):
@@ -106,10 +111,10 @@ def wrapper(self, dim=(), *, keepdim=False, mode=0):
         raise IndexError(f"dimensions {dim} of {tuple(self.shape)} are empty")
     out = torch.empty(shape, dtype=torch.int64, device=self.device)
     if m:
-        small = m * n < 4096
+        small = m * n < SMALL_HASH
         inner = [min([self.stride(d) for d in some if self.shape[d] > 1] or [0]) for some in (kept_dims, over)]
         BLOCK_M, BLOCK_N = hash_tile(m, n, *inner)
-        parts = max(min(528 // triton.cdiv(m, BLOCK_M), n // (2 * BLOCK_N)), 1)
+        parts = max(min(4 * PROCESSORS // triton.cdiv(m, BLOCK_M), n // (2 * BLOCK_N)), 1)
         steps = triton.cdiv(triton.cdiv(n, parts), BLOCK_N)
         parts = triton.cdiv(n, steps * BLOCK_N)
         if parts > 1:

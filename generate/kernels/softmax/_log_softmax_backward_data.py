@@ -12,6 +12,8 @@ from blocks.types import identical_dtypes
 OVERLOADS = ("aten::_log_softmax_backward_data",)
 DTYPES = ("bfloat16", "float16", "float32", "float64")
 
+WHOLE_ROW = 4096  # longest row that is held whole; two inputs share the registers, so half of the default of map_rows
+
 
 @triton.jit
 def gradient(grad, y):
@@ -30,4 +32,4 @@ def wrapper(grad_output, output, dim, input_dtype):
     if not converted and input_dtype != grad_output.dtype:
         raise RuntimeError(f"a gradient of {grad_output.dtype} for {input_dtype}")
     dtype = input_dtype if converted else grad_output.dtype
-    return map_rows(log_softmax_backward, inputs, dim, kind="sum", map=gradient, dtype=dtype, longest=4096)
+    return map_rows(log_softmax_backward, inputs, dim, kind="sum", map=gradient, dtype=dtype, longest=WHOLE_ROW)

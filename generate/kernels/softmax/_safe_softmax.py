@@ -12,12 +12,12 @@ DTYPES = ("bfloat16", "float16", "float32", "float64")
 
 
 @triton.jit
-def counted(given, x):
-    return x, tl.full(x.shape, 1, x.dtype), given != float("-inf")
+def counted(raw, x):
+    return x, tl.full(x.shape, 1, x.dtype), raw != float("-inf")
 
 
 @triton.jit
-def safe_softmax(given, x, peak, total, alive):
+def safe_softmax(raw, x, peak, total, alive):
     return tl.where(alive, tl.exp(x - peak) / total, 0)
 
 

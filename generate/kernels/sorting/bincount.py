@@ -11,12 +11,22 @@ import triton
 import triton.language as tl
 from blocks.creation import fill
 from blocks.histograms import add_counts
+from blocks.limits import INT64_MAX
 from blocks.offsets import plain, plain_value
 from blocks.reduction import reduce
 from blocks.types import convert
 
 OVERLOADS = ("aten::bincount",)
 DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8")
+
+FEW_BINS = 128  # largest number of bins for which a block of 1024 elements is counted in registers first
+# For many elements per bin, longer blocks are counted in registers, because fewer atomics then follow:
+LONG_BINS = 1024
+LONG_INPUT = 1 << 20
+ELEMENTS_PER_BIN = 4096
+# Otherwise, copies of the bins reduce contention between atomics:
+COPIED_BINS = 65536  # most bins in all copies together, which have to be set to 0 and added up
+ELEMENTS_PER_COPY = 65536
 
 
 @triton.jit
@@ -92,13 +102,14 @@ def wrapper(self, weights=None, minlength=0):
             dtype = torch.float32 if weights.dtype == torch.float32 else torch.float64
         options = {"map": most_if_negative, "common": self.dtype, "values": (torch.int64,)}
         most = reduce("max", [self], None, dtype=torch.int64, **options).item()
-        if most == 0x7FFFFFFFFFFFFFFF:
+        if most == INT64_MAX:  # from `most_if_negative`
             raise RuntimeError("bins of negative numbers")
         bins = max(most + 1, minlength)
     size = max(triton.next_power_of_2(bins), 16)
-    long = size <= 1024 and n >= 1 << 20 and n >= 4096 * size  # counting then costs much more than the atomics
-    private_bins = weights is None and (bins <= 128 or long)
-    copies = 1 if private_bins else max(min(65536 // max(bins, 1), n // 65536), 1)
+    # Counting then costs much more than the atomics.
+    long = size <= LONG_BINS and n >= LONG_INPUT and n >= ELEMENTS_PER_BIN * size
+    private_bins = weights is None and (bins <= FEW_BINS or long)
+    copies = 1 if private_bins else max(min(COPIED_BINS // max(bins, 1), n // ELEMENTS_PER_COPY), 1)
     out = fill(torch.empty((copies, bins), dtype=dtype, device=self.device), 0)
     if n and private_bins:
         BLOCK, BLOCKS = (2048, 8) if long else (1024, 1)

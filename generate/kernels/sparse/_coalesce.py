@@ -21,7 +21,8 @@ OVERLOADS = ("aten::_coalesce",)
 DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8")
 LAYOUTS = ("sparse_coo", "strided")
 
-BLOCK_SORT = 512
+BLOCK_SORT = 512  # sorted entries per program instance in both passes, whose block counts have to agree
+SUM_TILE = 1024  # elements that a program instance loads at a time: entries x columns
 
 
 @triton.jit
@@ -191,7 +192,7 @@ def wrapper(self):
             tuple(values.shape[1:]),
             values.stride()[1:],
             OPMATH=compute_types(values.dtype)[1],
-            ROWS=1024 // columns,
+            ROWS=SUM_TILE // columns,
             COLUMNS=columns,
         )
     return coalesced(out_indices.narrow(1, 0, row_count), out_values.narrow(0, 0, row_count), size)

@@ -11,4 +11,4 @@ CASES = {
         ("f64[100]", "f64[0]"),
     ],
 }
-FAULTS = {"compared with none": ("found = found | (x ==", "found = found & (x ==")}
+FAULTS = {"compared with none": ("is_member = is_member | (x ==", "is_member = is_member & (x ==")}

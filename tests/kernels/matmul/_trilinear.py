@@ -18,5 +18,5 @@ CASES = {
 FAULTS = {
     "one of two alone": (".to(ACC) * tl.load(z_at, mask=inside, other=0).to(ACC)", ".to(ACC)"),
     "a part alone": ("first = tl.program_id(1).to(tl.int64) * part", "first = tl.program_id(1).to(tl.int64) * 0"),
-    "no third": ("found * tl.load(z_at, mask=mask, other=0).to(ACC)", "found"),
+    "no third": ("product * tl.load(z_at, mask=mask, other=0).to(ACC)", "product"),
 }

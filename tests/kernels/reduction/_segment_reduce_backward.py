@@ -20,7 +20,7 @@ CASES = {
 }
 FAULTS = {
     "all have the gradient": ("tl.where(grad > 0, share, grad)", "grad"),
-    "other zeros are forgotten": ("others * 0", "others"),
+    "other zeros are forgotten": ("rest * 0", "rest"),
     "the first bound too late": ("<= i", "< i"),
 }
 REFUSED = {

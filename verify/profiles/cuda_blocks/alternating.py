@@ -13,6 +13,7 @@ from blocks.tuning import TRITON, TUNING_TARGET
 from blocks.types import number_argument
 
 GLUON = ("3.6", "3.9")  # Triton versions with known names for the copy functions, which changed between these two
+LONG_SUM = 2048  # columns of a from which the larger tiles in other kernels are used for a single matrix
 STAGES = 6  # stages in shared memory, each with 64 columns of a and rows of b
 
 
@@ -252,7 +253,7 @@ def alternates(a, out, ending):
     Long sums for a single matrix use the larger tiles in other kernels.
     """
     known = TUNING_TARGET == "sm_90" and TRITON in GLUON and ending[0] is None
-    return known and out.dtype == a.dtype and a.shape[-1] >= 64 and (a.dim() == 3 or a.shape[1] < 2048)
+    return known and out.dtype == a.dtype and a.shape[-1] >= 64 and (a.dim() == 3 or a.shape[1] < LONG_SUM)
 
 
 def launch_alternating(a, b, bias, out, numbers):

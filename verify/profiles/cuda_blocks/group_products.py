@@ -135,9 +135,9 @@ def multiply_groups(
             acc = hopper.warpgroup_mma_wait(0, deps=(acc,))
             hopper.mbarrier.arrive(free.index((n + DEPTH - 1) % DEPTH))
             n += steps  # skip the stages that the other warp group consumes
-            found = acc.to(out_rows.dtype)
+            product = acc.to(out_rows.dtype)
             if row + 128 <= end:
-                halves = gl.split(gl.permute(gl.reshape(found, (128, 2, 64)), (0, 2, 1)))
+                halves = gl.split(gl.permute(gl.reshape(product, (128, 2, 64)), (0, 2, 1)))
                 for k in gl.static_range(2):
                     # The previous store from this buffer has to be read completely before it is overwritten.
                     hopper.tma.store_wait(0)
@@ -148,7 +148,7 @@ def multiply_groups(
                 rows = row + gl.arange(0, 128, gl.SliceLayout(1, layout))
                 cols = col * 128 + gl.arange(0, 128, gl.SliceLayout(0, layout))
                 at = rows.to(gl.int64)[:, None] * N + cols[None, :]
-                gl.store(out_ptr + at, found, mask=(rows < end)[:, None] & (cols < N)[None, :])
+                gl.store(out_ptr + at, product, mask=(rows < end)[:, None] & (cols < N)[None, :])
     hopper.tma.store_wait(0)
 
 
@@ -232,6 +232,7 @@ def groups_alternate(a, b, out, offs):
         or min(a.shape[0] // max(offs.shape[0], 1), *b.shape[1:]) < 64
     ):
         return False
+    # Descriptors need strides that are multiples of 16 bytes, which are 8 elements.
     whole = b.stride(0) > 0 and b.stride(0) % 8 == 0 and out.stride(1) == 1 and out.stride(0) == out.shape[1]
     return whole and a.stride(1) == 1 and described(a) and described(b.select(0, 0)) and described(out)
 

@@ -17,7 +17,8 @@ from blocks.alternating import GLUON, load_of_3_6, load_of_3_9, store_of_3_6, st
 from blocks.matmul import processors
 from blocks.tuning import TRITON, TUNING_TARGET
 
-LEAST = 2**25  # scores per call; below this, setting up a launch (four descriptors) takes too large a share of the time
+# Scores per call. Below this, setting up a launch (four descriptors) takes too large a share of the time.
+FEWEST_SCORES = 2**25
 
 
 @gluon.jit
@@ -291,7 +292,7 @@ def groups_serve(inputs, outs, causal, dropout_p, scale, fp32):
     if not known or query.dim() != 4 or query.element_size() != 2 or (scale is not None and scale <= 0):
         return False
     (B, H, Tq, D), Tk = query.shape, key.shape[2]
-    if D not in (64, 128) or value.shape[3] != D or Tq < 128 or Tk < 1 or B * H * Tq * Tk < LEAST:
+    if D not in (64, 128) or value.shape[3] != D or Tq < 128 or Tk < 1 or B * H * Tq * Tk < FEWEST_SCORES:
         return False
     return all([heads_described(x) for x in (query, key, value, outs[0])])
 

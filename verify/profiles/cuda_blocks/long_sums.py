@@ -18,6 +18,13 @@ from blocks.matmul import processors, product_strides, turned
 from blocks.tuning import TRITON, TUNING_TARGET
 
 DEEP = 32  # columns in a and rows in b per stage
+LONG_ROWS = 384  # rows of a tile; each of the three groups multiplies 128
+LONG_COLUMNS = 128  # columns of a tile
+STAGED_COLUMNS = 192  # columns of a in all stages; with b's rows, they take (384 + 128) * 192 * 2 = 196,608 bytes
+FEWEST_STEPS = 64  # steps per part, because a part's sum has to be stored and added up
+SHARE_STEPS = 8  # steps that take as long as beginning and storing one more share
+MOST_CUTS = 3  # cuts in the rest of a sum
+MOST_SHARES = 4  # shares per program that has several
 ADDED = 800  # columns of a whose products take as long as storing a program's sum and adding it up
 
 
@@ -181,17 +188,16 @@ def plan_shares(sizes):
     multiprocessors, or if K is short.
     """
     M, N, K = sizes
-    tiles, steps = triton.cdiv(M, 384) * triton.cdiv(N, 128), triton.cdiv(K, DEEP)
+    tiles, steps = triton.cdiv(M, LONG_ROWS) * triton.cdiv(N, LONG_COLUMNS), triton.cdiv(K, DEEP)
     parts = processors() // tiles
-    if parts == 0 or steps < 64 * parts:
+    if parts == 0 or steps < FEWEST_STEPS * parts:
         return None
     late, each, cuts = 0, 1, 0  # additional programs, shares per such program, cuts in the rest of a sum
     for count in range(1, processors() - parts * tiles + 1):
         common = math.gcd(count, tiles)
-        if count // common <= 3 and tiles // common <= 4:
+        if count // common <= MOST_CUTS and tiles // common <= MOST_SHARES:
             late, each, cuts = count, tiles // common, count // common
-    # a share costs 8 additional steps, to begin and to be stored
-    short = max(int((steps / parts - 8 * (each - 1)) / (each + cuts / parts)), 0) if late else 0
+    short = max(int((steps / parts - SHARE_STEPS * (each - 1)) / (each + cuts / parts)), 0) if late else 0
     if short == 0:
         return (tiles, parts, steps, 1, 0), parts, parts * tiles
     return (tiles, parts, steps - cuts * short, each, short), parts + cuts, parts * tiles + late
@@ -206,7 +212,7 @@ def shares_serve(sizes, otherwise):
         return None
     plan = plan_shares(sizes)
     M, N, _ = sizes
-    tiles = triton.cdiv(M, 384) * triton.cdiv(N, 128), 384 * 128
+    tiles = triton.cdiv(M, LONG_ROWS) * triton.cdiv(N, LONG_COLUMNS), LONG_ROWS * LONG_COLUMNS
     return plan if plan is not None and worth(sizes, tiles, plan[2], plan[1]) > otherwise else None
 
 
@@ -226,7 +232,7 @@ def sum_shares(a, b, out, plan):
         product_strides(a, b),
         how,
         TURNED=(turned(a), turned(b)),
-        DEPTH=192 // DEEP,
+        DEPTH=STAGED_COLUMNS // DEEP,
         STEP=DEEP,
         LOAD=load_of_3_6 if TRITON == "3.6" else load_of_3_9,
         num_warps=4,

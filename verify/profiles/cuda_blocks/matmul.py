@@ -8,14 +8,18 @@ block with the same name.
 import torch
 import triton
 import triton.language as tl
-from blocks.alternating import alternates, launch_alternating
+from blocks.alternating import LONG_SUM, alternates, launch_alternating
+from blocks.limits import PROCESSORS
 from blocks.long_sums import shares_serve, sum_shares, worth
 from blocks.matmul import NO_ENDING, add_up_parts, launch_tiles, plain_part_sums, plus_bias
 from blocks.tuning import TUNING_TARGET
 from blocks.types import number_argument
 
 HIGH_TILES = ("sm_90", "sm_100")  # these have enough shared memory for tiles with 256 rows
-SHARED = 230000  # shared memory in bytes that tiles may use; a program on sm_90 has 232,448
+SHARED_BYTES = 230000  # shared memory in bytes that tiles may use; a program on sm_90 has 232,448
+FULL_TILE = 128 * 128  # elements of the library's largest tile
+TWO_STAGES = 2**16  # bytes of two stages for such a tile, each with 64 columns from a and rows from b
+PART_COLUMNS = 512  # fewest columns of a per part, because a part's sum has to be stored and added up
 
 
 @triton.jit
@@ -194,7 +198,7 @@ def processors():
 
     If the device has more, some are idle; if it has fewer, the programs run in waves.
     """
-    return 108 if TUNING_TARGET == "sm_80" else 148 if TUNING_TARGET == "sm_100" else 132
+    return 108 if TUNING_TARGET == "sm_80" else 148 if TUNING_TARGET == "sm_100" else PROCESSORS
 
 
 def product_strides(a, b):
@@ -208,7 +212,7 @@ def launch_matmul(a, b, bias, out, numbers, tile, ending=NO_ENDING):
     Otherwise the library's kernel runs.
     """
     (M, N), K = out.shape[-2:], a.shape[-1]
-    few = tile[0] * tile[1] < 16384 or a.element_size() != 2
+    few = tile[0] * tile[1] < FULL_TILE or a.element_size() != 2
     if a.dim() > 2 and not few and bias is None and alternates(a, out, ending) and batches_described(a, b, out):
         launch_alternating(a, b, None, out, numbers)
         return
@@ -219,7 +223,7 @@ def launch_matmul(a, b, bias, out, numbers, tile, ending=NO_ENDING):
         few
         or a.dim() > 2
         or far
-        or 128 * 128 * size > SHARED - 2**16
+        or FULL_TILE * size > SHARED_BYTES - TWO_STAGES
         or not all([described(x) for x in (a, b, out, *ending[1:]) if x is not None])
     ):
         launch_tiles(a, b, bias, out, numbers, tile, 1, triton.cdiv(K, tile[2]) * tile[2], ending)
@@ -232,13 +236,13 @@ def launch_matmul(a, b, bias, out, numbers, tile, ending=NO_ENDING):
     alone = ending[0] is None and out.element_size() == 2
     # Sums pass through shared memory before the bias is added.
     is_held_twice = bias is not None and TUNING_TARGET == "sm_100"
-    if alone and K >= 2048 and N % 256 == 0 and not is_held_twice:
+    if alone and K >= LONG_SUM and N % 256 == 0 and not is_held_twice:
         BLOCK_N, warps = 256, 8
     elif alone and N <= 3 * K and 256 * processors() <= M and TUNING_TARGET in HIGH_TILES:
         BLOCK_M, warps, halves = 256, 8, True
     waiting_bytes = BLOCK_M * BLOCK_N * size // (2 if halves else 1)  # bytes that wait to be stored
     # A stage holds 64 columns from a and rows from b, 2 bytes each.
-    stages = (SHARED - waiting_bytes) // (128 * (BLOCK_M + BLOCK_N))
+    stages = (SHARED_BYTES - waiting_bytes) // (128 * (BLOCK_M + BLOCK_N))
     tiles = triton.cdiv(M, BLOCK_M) * triton.cdiv(N, BLOCK_N)
     plan = shares_serve((M, N, K), worth((M, N, K), (tiles, BLOCK_M * BLOCK_N), tiles, 1))
     if plan is not None:
@@ -272,7 +276,7 @@ def part_sums(a, b, out, tile, parts, part):
     for 384 x 384.
     """
     (M, N), K = out.shape, a.shape[1]
-    if tile[0] * tile[1] != 16384 or a.element_size() != 2 or not (described(a) and described(b)):
+    if tile[0] * tile[1] != FULL_TILE or a.element_size() != 2 or not (described(a) and described(b)):
         return plain_part_sums(a, b, out, tile, parts, part)
     sizes = M, N, K
     even = M % 256 == 0 or N % 256 == 0 or (N % 128 == 0 and min(M, N) >= 256 and max(M, N) >= 512)
@@ -280,12 +284,12 @@ def part_sums(a, b, out, tile, parts, part):
     if even:
         remaining = N % 256 if wide else N
         tiles = triton.cdiv(M, 128) * (N // 256 if wide else 0) + triton.cdiv(M, 256) * triton.cdiv(remaining, 128)
-        part = triton.cdiv(triton.cdiv(K, max(min(processors() // tiles, K // 512), 1)), 64) * 64
+        part = triton.cdiv(triton.cdiv(K, max(min(processors() // tiles, K // PART_COLUMNS), 1)), 64) * 64
         parts = triton.cdiv(K, part)
         otherwise = worth(sizes, (tiles, 256 * 128), tiles * parts, parts)
     else:
         tiles = triton.cdiv(M, tile[0]) * triton.cdiv(N, tile[1])
-        otherwise = worth(sizes, (tiles, 128 * 128), triton.cdiv(tiles * parts, 2), parts)
+        otherwise = worth(sizes, (tiles, FULL_TILE), triton.cdiv(tiles * parts, 2), parts)
     plan = shares_serve(sizes, otherwise)
     if plan is not None:
         return sum_shares(a, b, out, plan)
