@@ -21,13 +21,13 @@ def magnitude(x):
 @triton.jit
 def power_of_magnitude(x, p):
     """Return |x|^p, in fp64."""
-    return tl.exp2(p * tl.log2(tl.abs(x).to(tl.float64)))
+    return tl.exp2(p * tl.log2(tl.abs(x).to(tl.float64)))  # fp64: p multiplies the logarithm's error
 
 
 @triton.jit
-def norm_itself(found, n):
+def norm_itself(value, n):
     """Return the combined value as the result."""
-    return found
+    return value
 
 
 @triton.jit

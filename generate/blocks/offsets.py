@@ -22,6 +22,11 @@ __all__ = [
 ]
 
 
+# Number of elements below which the tile does not decide a launch's speed. Such launches take one of few tiles
+# (`small_tile`), because fewer kernel variants to compile matter more.
+TINY_TENSOR = 4096
+
+
 def plain(value):
     """Encode an integer from 0 on as a launch argument, to be decoded by `plain_value`.
 
@@ -106,7 +111,7 @@ def strided(i, shape, stride, HINT: tl.constexpr, PLAIN: tl.constexpr = True):
         return i if HINT % 2 == 1 else tl.zeros_like(i)
     offset = tl.zeros_like(i)
     for k in tl.static_range(len(shape) - 1, -1, -1):
-        if k > 0:
+        if k > 0:  # the outermost index needs no division, because i is in range
             size = sixteenths(integer_value(shape[k], PLAIN), HINT >= 16)
             index = i % size
             i = i // size
@@ -152,6 +157,7 @@ def merge(shape, strides):
     for d, n in enumerate(shape):
         if n == 1:
             continue
+        # one step in the outer dimension must equal n steps in this one, in every tensor
         if sizes and all([s[-1] == stride[d] * n for s, stride in zip(merged, strides, strict=True)]):
             sizes[-1] *= n
             merged = [[*s[:-1], stride[d]] for s, stride in zip(merged, strides, strict=True)]
@@ -188,6 +194,7 @@ def empty_result(tensors, dtype):
     if all([t.is_contiguous() for t in tensors]):
         return torch.empty(first.shape, dtype=dtype, device=first.device)
     order = list(range(first.dim()))[::-1]  # fastest dimension first
+    # the insertion sort in TensorIterator::reorder_dimensions; it skips undecided pairs, so another sort could differ
     for i in range(1, len(order)):
         k = i
         for j in range(i - 1, -1, -1):

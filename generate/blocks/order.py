@@ -16,6 +16,7 @@ def order_key(x, DESCENDING: tl.constexpr):
     """
     if x.dtype.is_fp64():
         bits = x.to(tl.int64, bitcast=True)
+        # negative numbers are sign and magnitude, so a larger magnitude must give a smaller integer
         key = tl.where(x == 0, 0, bits ^ ((bits >> 63) & 0x7FFFFFFFFFFFFFFF))
         key = tl.where(x != x, 0x7FFFFFFFFFFFFFFF, key)
     elif x.dtype.is_floating():
@@ -29,13 +30,13 @@ def order_key(x, DESCENDING: tl.constexpr):
 
 
 @triton.jit
-def keys_at(x_ptr, held, base, cols, mask, along, DESCENDING: tl.constexpr, PLAIN: tl.constexpr):
+def keys_at(x_ptr, candidates, base, cols, mask, along, DESCENDING: tl.constexpr, PLAIN: tl.constexpr):
     """Load the keys at these columns in each row.
 
-    If an earlier pass left keys in held[0], they are read from `base` on; otherwise the keys are made from x.
+    If an earlier pass left keys in candidates[0], they are read from `base` on; otherwise the keys are made from x.
     """
-    if len(held) > 0:
-        key = tl.load(held[0] + base + cols, mask=mask, other=0)
+    if len(candidates) > 0:
+        key = tl.load(candidates[0] + base + cols, mask=mask, other=0)
     else:
         x = tl.load(x_ptr + strided(cols, along[0], along[1][0], False, PLAIN), mask=mask, other=0)
         key = order_key(x, DESCENDING)

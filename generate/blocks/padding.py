@@ -34,6 +34,7 @@ def replicate(o, t, a, f):
 
 @triton.jit
 def replicate_back(i, t, a, f):
+    # copies of the first element come before it, so its results begin at 0
     o = tl.where(i == 0, 0, tl.maximum(i + a[0], 0)) + t
     return o, 1, (o < a[2]) & (tl.minimum(tl.maximum(o - a[0], 0), a[1] - 1) == i)
 

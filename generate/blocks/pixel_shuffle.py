@@ -4,6 +4,12 @@ import triton
 import triton.language as tl
 from blocks.offsets import plain, plain_value, sixteenths
 
+# Elements of the smallest plane. A program moves lines from R planes, so with R = 2 each of its 128 threads gets
+# four elements.
+SMALLEST_PLANE = 256
+
+LARGEST_IMAGE = 2**30  # elements; offsets are int32, and lanes beyond the last line and column need room
+
 
 @triton.jit
 def pixel_shuffle_kernel(
@@ -21,9 +27,16 @@ def pixel_shuffle_kernel(
 
     Each program moves lines in one image, BLOCK_H out of every R, which come from R planes.
 
-    Parameters of the launch:
-        x_ptr, out_ptr: contiguous input and output.
-        rows, columns: plane size; EVEN means that 16 divides the columns.
+    Args:
+        x_ptr: contiguous planes [images, R, R, rows, columns], or images [images, rows, R, columns, R] if BACK, read.
+        out_ptr: the same elements in the other layout, written.
+        rows: lines per plane, encoded by `plain`.
+        columns: elements per line in a plane, encoded by `plain`.
+        EVEN: 16 divides the columns.
+        R: factor by which an image is larger than a plane, along each axis: 2, 4 or 8.
+        BACK: True to copy images to planes.
+        BLOCK_H: lines per plane in a tile.
+        BLOCK_W: columns per plane in a tile.
     """
     rows, columns = plain_value(rows), sixteenths(plain_value(columns), EVEN)
     tile, across, down = tl.program_id(0), tl.cdiv(columns, BLOCK_W), tl.cdiv(rows, BLOCK_H)
@@ -31,6 +44,7 @@ def pixel_shuffle_kernel(
     h = tile // across % down * BLOCK_H + tl.arange(0, BLOCK_H)
     planes = tile // (across * down)
     i = planes % R
+    # int64 only for the image's start; `shuffle_pixels` limits an image to int32 offsets
     first = (planes // R).to(tl.int64) * (R * R) * rows * columns
     j, w = tl.arange(0, R), start + tl.arange(0, BLOCK_W)
     u = start * R + tl.arange(0, BLOCK_W * R)
@@ -38,6 +52,7 @@ def pixel_shuffle_kernel(
     in_plane = (h < rows)[None, :, None] & (w < columns)[None, None, :] & (j < R)[:, None, None]
     image = ((h * R + i) * (columns * R))[:, None] + u[None, :]
     in_image = (h < rows)[:, None] & (u < columns * R)[None, :]
+    # the transposition happens in registers, so loads and stores both run along contiguous lines
     if BACK:
         x = tl.reshape(tl.load(x_ptr + (first + image), mask=in_image), [BLOCK_H, BLOCK_W, R])
         tl.store(out_ptr + (first + plane), tl.permute(x, (2, 0, 1)), mask=in_plane)
@@ -54,7 +69,7 @@ def shuffle_pixels(x, out, rows, columns, r, back):
     """
     if r not in (2, 4, 8) or not (x.is_contiguous() and out.is_contiguous()):
         return False
-    if rows * columns < 256 or r * r * rows * columns > 2**30:
+    if rows * columns < SMALLEST_PLANE or r * r * rows * columns > LARGEST_IMAGE:
         return False
     BLOCK_W = min(triton.next_power_of_2(columns), 512 // r)
     BLOCK_H = min(triton.next_power_of_2(rows), max(4096 // (BLOCK_W * r), 1))

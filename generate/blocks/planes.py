@@ -9,14 +9,19 @@ import math
 import triton
 import triton.language as tl
 from blocks.arithmetic import divide
+from blocks.limits import INT32_MAX
 from blocks.offsets import plain, plain_value
 
 __all__ = ["by_window", "ends_beyond", "magic_numbers", "magic_quotient", "on_planes", "tap_inside"]
 
+LARGEST_ON_PLANES = INT32_MAX - 4096  # elements; 4096 leaves room for the lanes beyond the last element
+
 
 def magic_numbers(d):
     """Return the integers by which `magic_quotient` divides by d, with d from 1 to 2^31."""
-    shift = math.frexp(d - 0.5)[1]
+    shift = math.frexp(d - 0.5)[1]  # the least with 2^shift >= d
+    # M = ceil(2^(31 + shift) / d) exceeds the quotient by less than 1, so i M / 2^(31 + shift) exceeds i / d by less
+    # than 1 / d for i < 2^31, which does not change the floor
     return plain((2 ** (31 + shift) + d - 1) // d), plain(shift)
 
 
@@ -33,12 +38,12 @@ def tap_inside(start, t, size, K: tl.constexpr, P: tl.constexpr, D: tl.constexpr
 
     K, P and D are the window size, padding and dilation. OVER means that windows may end beyond the padding.
     """
-    found = start == start
+    is_inside = start == start  # True in the shape of start
     if t * D < P:
-        found &= start + t * D >= 0
+        is_inside &= start + t * D >= 0
     if OVER or t * D >= (K - 1) * D + 1 - P:
-        found &= start + t * D < size
-    return found
+        is_inside &= start + t * D < size
+    return is_inside
 
 
 @triton.jit
@@ -64,9 +69,9 @@ def by_window(x, top, left, sizes, divisor, WINDOW: tl.constexpr, SIZED: tl.cons
     return x // size if x.dtype.is_int() else divide(x, size)
 
 
-def on_planes(given, out):
+def on_planes(x, out):
     """Return True if both tensors are contiguous and lane offsets fit in 32 bits."""
-    return given.is_contiguous() and out.is_contiguous() and max(given.numel(), out.numel()) < 2147483647 - 4096
+    return x.is_contiguous() and out.is_contiguous() and max(x.numel(), out.numel()) < LARGEST_ON_PLANES
 
 
 def ends_beyond(axes):

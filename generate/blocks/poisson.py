@@ -24,7 +24,7 @@ def events_below(u, rate):
     """Return the least count whose cumulative probability reaches u in (0, 1], for rate < 10."""
     share = tl.exp(-rate)
     k = tl.zeros_like(share)
-    searching = (u > share) & (share > 0)
+    searching = (u > share) & (share > 0)  # a probability that underflows to 0 ends the search
     while tl.max(searching.to(tl.int32), 0) > 0:
         u = tl.where(searching, u - share, u)
         k = tl.where(searching, k + 1.0, k)
@@ -37,6 +37,7 @@ def events_below(u, rate):
 def proposal(i, seed, offset, rate):
     """Return a proposed event count and True if it is accepted, for rate >= 10."""
     a, b, c, d = four_words(seed, offset, i)
+    # v in (0, 1], by 2^-53, because it goes into a logarithm; the other constants are those in PTRS
     u, v = unit64(a, b) - 0.5, unit64(c, d) + 1.1102230246251565e-16
     breadth = 0.931 + 2.53 * tl.sqrt(rate)
     slope = 0.02483 * breadth - 0.059
@@ -63,5 +64,5 @@ def events_of_rate(where, rate):
         proposed, accepted = proposal(i, seed, offset, large)
         k = tl.where(pending & accepted, proposed, k)
         pending = pending & ~accepted
-        i += 1099511627776
+        i += 1099511627776  # 2^40, more than a tensor's elements, so no two attempts share a counter
     return k

@@ -17,6 +17,7 @@ def arccosine(x):
 def degree(n, x):
     """Return a degree as a whole number in x's shape and dtype, or -1 if it is not a valid degree."""
     n = n + tl.zeros_like(x)
+    # ATen truncates a degree to int64, and 9e18 is below 2^63
     return tl.where((n > -1) & (n < 9.0e18), tl.floor(tl.where(n > 0, n, 0.0)), -1.0)
 
 
@@ -60,6 +61,7 @@ def chebyshev_polynomial(x, n, KIND: tl.constexpr):
     p, q, k = tl.full(x.shape, 1, x.dtype), first, 1
     r = tl.where(last == 0, p, first)
     until = tl.where(inside, 0.0, last)
+    # NaN stays NaN, so its lane does not keep the loop running; this also bounds a huge degree with |x| > 1
     while tl.max(((k < until) & (q == q)).to(tl.int32), 0) > 0:
         p, q = q, 2 * x * q - p
         k += 1
@@ -84,7 +86,7 @@ def recurrent_polynomial(x, n, KIND: tl.constexpr):
     else:
         q = x
     r = tl.where(last == 0, p, q)
-    while tl.max(((k < last) & (q == q)).to(tl.int32), 0) > 0:
+    while tl.max(((k < last) & (q == q)).to(tl.int32), 0) > 0:  # NaN stays NaN, so its lane is done
         share = 1 / tl.cast(k + 1, tl.float64)
         if KIND == "hermite":
             following = 2 * x * q - 2 * k * p

@@ -39,7 +39,7 @@ def sliding_inside(o, t, a, f):
 @triton.jit
 def sliding_back(i, t, a, f):
     """Return the windows that contain element i."""
-    before = i + a[1] - (a[3] - 1) * a[2]
+    before = i + a[1] - (a[3] - 1) * a[2]  # start, in padded input, of the earliest window that reaches element i
     o = tl.where(before > 0, (tl.maximum(before, 1) - 1) // a[0] + 1, 0) + t
     return o, window_size(o, a), (o < a[5]) & (o * a[0] <= i + a[1])
 
@@ -72,6 +72,7 @@ def sliding_axes(x, axes, kernel_size, stride, padding, dilation, ceil_mode, cou
             raise RuntimeError(f"a window of {k}, stride {s}, padding {p}, dilation {d}")
         span = n + 2 * p - d * (k - 1) - 1 + (s - 1 if ceil_mode else 0)
         count = span // s + 1
+        # as in ATen, the last window must begin in the input or in the padding before it
         count -= 1 if ceil_mode and (count - 1) * s >= n + p else 0
         if count < 1:
             raise RuntimeError(f"a window of {k} in {n} elements")
@@ -82,6 +83,7 @@ def sliding_axes(x, axes, kernel_size, stride, padding, dilation, ceil_mode, cou
 
 def sliding_taps(axes):
     """Return the axis function and the tap counts: the whole window, or only taps that fit a small input."""
+    # a window larger than twice the input would spend most of its taps outside
     taps, inside = [a[3] for a, _ in axes], [min(a[3], -(-a[4] // a[2])) for a, _ in axes]
     larger = any([2 * fit < k for fit, k in zip(inside, taps, strict=True)])
     return (sliding_inside, inside) if larger else (sliding, taps)

@@ -20,12 +20,15 @@ def weighted_kernel(
 ):
     """Compute one BLOCK x BLOCK tile of left diag(weights) right in one batch matrix.
 
-    Parameters of the launch:
-        left_ptr, right_ptr: [batch, m, count] and [batch, count, n], read with their strides.
-        weights_ptr: [batch, count] or None for ones.
+    Args:
+        left_ptr: [batch, m, count], read with its strides.
+        weights_ptr: [batch, count], read, or None for ones.
+        right_ptr: [batch, count, n], read with its strides.
         out_ptr: [batch, m, n], written with its strides.
-        sizes: m, n and count.
+        sizes: (m, n, count), encoded by `integers`.
         batch: walk over the batch dimensions, in the order left, right, out, weights.
+        strides: (row stride, column stride) in the order left, right, out, weights, encoded by `integers`.
+        BLOCK: rows and columns per tile.
     """
     m, n, count = integer_values(sizes, True)
     down, across = tl.cdiv(m, BLOCK), tl.cdiv(n, BLOCK)
@@ -61,6 +64,7 @@ def weighted_product(left, weights, right, out):
         return out
     (m, n), count = out.shape[-2:], left.shape[-1]
     matrices = [left, right, out, out if weights is None else weights.unsqueeze(-1)]
+    # an empty operand has no first element, so `out` stands in for it; the kernel then reads nothing from it
     corners = [(x if x.numel() else out).select(-1, 0).select(-1, 0) for x in matrices]
     weighted_kernel[(math.prod(out.shape[:-2]) * triton.cdiv(m, 32) * triton.cdiv(n, 32),)](
         left,

@@ -7,9 +7,11 @@ import triton
 import triton.language as tl
 from blocks.offsets import strided, walk
 
-RADIX_BITS = 11  # most bits per digit
+RADIX_BITS = 11  # most bits per digit: 32 bits take three passes, and a block's 2048 counts fit its registers
 PLACE_BLOCK = 128  # keys per step; all pairs of them are compared
 SORT_BLOCKS = 256  # most blocks, because each block reads the counts of all
+ZERO_BLOCK = 4096  # elements that one program zeroes
+COUNTS_AT_ONCE = 8192  # counts that a program reads at once: 32 for each thread in its 8 warps
 
 
 @triton.jit
@@ -33,12 +35,21 @@ def digits_kernel(
 
     At the first digit the keys are also copied, and the programs after those for the blocks zero n elements.
 
-    Parameters of the launch:
+    Args:
         keys_ptr: m keys, read; `steps` walks them.
-        counts_ptr: [blocks, DIGITS], written.
+        counts_ptr: [blocks, DIGITS], int32, written.
         copy_ptr: [m], written if FIRST.
-        zeros_ptr: [n] or None, zeroed.
+        zeros_ptr: [n], zeroed, or None.
+        m: number of keys.
+        n: number of elements to zero.
+        blocks: programs that count keys; the programs after them zero elements.
+        part: keys per block.
         shift: lowest bit in this digit.
+        steps: walk over the keys.
+        FIRST: True for the lowest digit.
+        DIGITS: number of different digits, a power of two.
+        BLOCK: keys per step.
+        ZEROS: elements that one program zeroes.
     """
     block = tl.program_id(0).to(tl.int64)
     if block < blocks:
@@ -75,10 +86,18 @@ def places_kernel(
 
     Smaller digits come first, then earlier blocks, then earlier keys within the block.
 
-    Parameters of the launch:
-        keys_ptr, order_ptr: [m], read; FIRST replaces the order by 0, 1, ...
+    Args:
+        keys_ptr: [m], read.
+        order_ptr: [m], flat index of each key, read; FIRST replaces it by 0, 1, ...
         counts_ptr: [blocks, DIGITS], read.
-        keys_out_ptr, order_out_ptr: [m], written.
+        keys_out_ptr: [m], written.
+        order_out_ptr: [m], written.
+        m: number of keys.
+        part: keys per block.
+        shift: lowest bit in this digit.
+        FIRST: True for the lowest digit.
+        DIGITS: number of different digits, a power of two.
+        BLOCK: keys per step.
         ROWS: blocks whose counts are read at once.
     """
     block = tl.program_id(0).to(tl.int64)
@@ -91,9 +110,10 @@ def places_kernel(
         count = tl.load(counts_ptr + other_block[:, None] * DIGITS + digits[None, :], mask=mask, other=0)
         total += tl.sum(count, 0)
         position += tl.sum(tl.where((other_block < block)[:, None], count, 0), 0)
-    position += tl.cumsum(total, 0) - total
+    position += tl.cumsum(total, 0) - total  # all smaller digits come before
     lanes = tl.arange(0, BLOCK)
     end = tl.minimum(block * part + part, m)
+    # invariant: position[d] is the target of the block's next key with digit d; targets differ, so stores cannot race
     for start in range(block * part, end, BLOCK):
         i = start + lanes
         key = tl.load(keys_ptr + i, mask=i < end, other=0)
@@ -120,10 +140,11 @@ def sort_keys(keys, bound, zeros=None):
     blocks, digits = triton.cdiv(m, max(part, 1)), 2**bits
     counts = torch.empty((blocks, digits), dtype=torch.int32, device=keys.device)
     dtype = torch.int32 if max(m, bound) < 2**31 else torch.int64
+    # one copy that the first pass makes, and two pairs of keys and order that the passes swap
     copy, *spare = [torch.empty(m, dtype=dtype, device=keys.device) for _ in range(5)]
     order, n = copy, 0 if zeros is None else zeros.numel()
     for k in range(passes):
-        digits_kernel[(blocks + (0 if k else triton.cdiv(n, 4096)),)](
+        digits_kernel[(blocks + (0 if k else triton.cdiv(n, ZERO_BLOCK)),)](
             keys,
             counts,
             copy,
@@ -137,7 +158,7 @@ def sort_keys(keys, bound, zeros=None):
             FIRST=k == 0,
             DIGITS=digits,
             BLOCK=1024,
-            ZEROS=4096,
+            ZEROS=ZERO_BLOCK,
         )
         places_kernel[(blocks,)](
             keys if k else copy,
@@ -150,7 +171,7 @@ def sort_keys(keys, bound, zeros=None):
             FIRST=k == 0,
             DIGITS=digits,
             BLOCK=PLACE_BLOCK,
-            ROWS=max(8192 // digits, 1),
+            ROWS=max(COUNTS_AT_ONCE // digits, 1),
             num_warps=8,
         )
         keys, order, spare = *spare[:2], spare[2:] + spare[:2]

@@ -22,7 +22,7 @@ def four_words(seed, offset, i):
     whole, call = tl.cast(seed, tl.int64), tl.zeros_like(i) + offset
     key_low, key_high = whole.to(tl.uint32), (whole >> 32).to(tl.uint32)
     a, b, c, d = call.to(tl.uint32), (call >> 32).to(tl.uint32), i.to(tl.uint32), (i >> 32).to(tl.uint32)
-    for _ in tl.static_range(10):
+    for _ in tl.static_range(10):  # the multipliers and the key increments are the paper's
         first, second = a.to(tl.uint64) * 0xD2511F53, c.to(tl.uint64) * 0xCD9E8D57
         a, b = (second >> 32).to(tl.uint32) ^ b ^ key_low, second.to(tl.uint32)
         c, d = (first >> 32).to(tl.uint32) ^ d ^ key_high, first.to(tl.uint32)
@@ -46,12 +46,13 @@ def words_below(start, BLOCK: tl.constexpr, seed, offset, limit):
 @triton.jit
 def units32(start, BLOCK: tl.constexpr, seed, offset):
     """Return float32 in [0, 1) with 24 random bits."""
-    return (random_words(start, BLOCK, seed, offset) >> 8).to(tl.float32) * 5.9604644775390625e-08
+    return (random_words(start, BLOCK, seed, offset) >> 8).to(tl.float32) * 5.9604644775390625e-08  # 2^-24
 
 
 @triton.jit
 def unit64(high, low):
     """Return float64 in [0, 1) with 53 bits from two blocks of words."""
+    # 27 and 26 bits: (high 2^26 + low) / 2^53
     return ((high >> 5).to(tl.float64) * 67108864.0 + (low >> 6).to(tl.float64)) * 1.1102230246251565e-16
 
 
@@ -64,7 +65,7 @@ def units64(start, BLOCK: tl.constexpr, seed, offset):
 @triton.jit
 def unit32(words):
     """Return float32 in (0, 1] from words; the least value is 2^-33."""
-    return words.to(tl.float32) * 2.3283064365386963e-10 + 1.1641532182693481e-10
+    return words.to(tl.float32) * 2.3283064365386963e-10 + 1.1641532182693481e-10  # 2^-32 and 2^-33
 
 
 @triton.jit
@@ -84,7 +85,7 @@ def normal_pair_of_words(a, b):
     (1 - 4 v^2).
     """
     bits = unit32(a).to(tl.int32, bitcast=True)
-    k = (bits - 0x3F400000) & -8388608  # times 2^23
+    k = (bits - 0x3F400000) & -8388608  # 0x3F400000 is 3/4, and the mask keeps the exponent: k times 2^23
     f = (bits - k).to(tl.float32, bitcast=True) - 1
     log = polynomial(
         f, (-0.1658033645, 0.3361414054, -0.413504147, 0.5012462358, -0.6662892903, 0.9999726125, -2.000001768)
@@ -110,7 +111,7 @@ def normals32(start, BLOCK: tl.constexpr, seed, offset):
 @triton.jit
 def normals64(start, BLOCK: tl.constexpr, seed, offset):
     a, b, c, d = four_words(seed, offset, tl.cast(start, tl.int64) // 2 + tl.arange(0, BLOCK // 2))
-    w, x = normal_pair(unit64(a, b) + 1.1102230246251565e-16, unit64(c, d))
+    w, x = normal_pair(unit64(a, b) + 1.1102230246251565e-16, unit64(c, d))  # 2^-53 moves [0, 1) to (0, 1]
     return tl.reshape(tl.join(w, x), [BLOCK])
 
 

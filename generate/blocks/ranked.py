@@ -9,6 +9,8 @@ from blocks.sorting import sorted_keys
 
 __all__ = ["middle_of", "pick_ranked", "ranked", "row_results"]
 
+MAX_RANK_DIMENSIONS = 25  # ATen's MAX_TENSORINFO_DIMS (ATen/cuda/detail/TensorInfo.cuh)
+
 
 @triton.jit
 def numbers_before_nan(keys_ptr, row, m, n, depth, TYPE: tl.constexpr):
@@ -17,7 +19,7 @@ def numbers_before_nan(keys_ptr, row, m, n, depth, TYPE: tl.constexpr):
     if TYPE.is_floating():
         NAN: tl.constexpr = 0x7FFFFFFFFFFFFFFF if TYPE.is_fp64() else 0x7FFFFFFF
         low, high = tl.zeros_like(row), low
-        for _ in range(depth):
+        for _ in range(depth):  # invariant: elements before `low` are not NaN, and those from `high` on are
             middle = (low + high) // 2
             going = (row < m) & (low < high)
             number = tl.load(keys_ptr + row * n + middle, mask=going, other=0) < NAN
@@ -29,7 +31,7 @@ def numbers_before_nan(keys_ptr, row, m, n, depth, TYPE: tl.constexpr):
 @triton.jit
 def ranked_kernel(
     x_ptr,
-    held,
+    sorted_items,
     places_ptr,
     outs,
     m,
@@ -43,29 +45,34 @@ def ranked_kernel(
 ):
     """Select one element and its index from each row of sorted keys.
 
-    Parameters of the launch:
-        x_ptr: m rows with n elements; `across` walks the rows and `along` the elements.
-        held: sorted keys and their positions, [m, n].
+    Args:
+        x_ptr: m rows with n elements, read; `across` walks the rows and `along` the elements.
+        sorted_items: (keys, positions), [m, n] each, in ascending order, read.
         places_ptr: [m] ranks for KIND "given", else None.
-        outs: elements and, optionally, indices, [m], written.
-        k: rank for KIND "kth".
+        outs: (elements,) or (elements, indices), [m] each, written.
+        m: number of rows.
+        n: elements per row.
+        k: rank, counted from 0, for KIND "kth".
         depth: steps in a binary search over n.
+        across: walk from row to row.
+        along: walk along a row.
         KIND: "kth"; "median": the middle element, or the first NaN if there is one; "nanmedian": the middle
             element among those that are not NaN; or "given".
+        BLOCK: rows per program.
     """
     row = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     mask = row < m
     if KIND == "kth":
-        place = tl.zeros_like(row) + k
+        position = tl.zeros_like(row) + k
     elif KIND == "given":
-        place = tl.load(places_ptr + row, mask=mask, other=0)
+        position = tl.load(places_ptr + row, mask=mask, other=0)
     else:
-        low = numbers_before_nan(held[0], row, m, n, depth, x_ptr.dtype.element_ty)
-        place = (low - 1) // 2
+        low = numbers_before_nan(sorted_items[0], row, m, n, depth, x_ptr.dtype.element_ty)
+        position = (low - 1) // 2
         if KIND == "median":
-            place = tl.where(low < n, low, place)
-        place = tl.maximum(place, 0)
-    item = tl.load(held[1] + row * n + place, mask=mask, other=0).to(tl.int64)
+            position = tl.where(low < n, low, position)
+        position = tl.maximum(position, 0)  # a row with NaN alone has no middle, and gives its first element
+    item = tl.load(sorted_items[1] + row * n + position, mask=mask, other=0).to(tl.int64)
     x_ptr += strided(row, across[0], across[1][0], False, False)
     value = tl.load(x_ptr + strided(item, along[0], along[1][0], False, False), mask=mask)
     tl.store(outs[0] + row, value, mask=mask)
@@ -74,9 +81,9 @@ def ranked_kernel(
 
 
 def expect_few_dimensions(x):
-    """Raise RuntimeError for more than 25 dimensions, as ATen's CUDA kernels for ranks do."""
-    if x.dim() > 25:
-        raise RuntimeError(f"{x.dim()} dimensions, more than 25")
+    """Raise RuntimeError for more dimensions than MAX_RANK_DIMENSIONS, as ATen's CUDA kernels for ranks do."""
+    if x.dim() > MAX_RANK_DIMENSIONS:
+        raise RuntimeError(f"{x.dim()} dimensions, more than {MAX_RANK_DIMENSIONS}")
 
 
 def row_results(x, dim, keepdim):
@@ -120,12 +127,12 @@ def middle_of(kind, x, dim, keepdim):
     return fill(out, float("nan") if x.dtype.is_floating_point else none)
 
 
-def pick_ranked(kind, x, dims, held, outs, places=None, k=0):
+def pick_ranked(kind, x, dims, sorted_items, outs, places=None, k=0):
     """Select elements and indices as `ranked` does, from rows that are sorted already."""
-    m, n = held[0].shape
+    m, n = sorted_items[0].shape
     ranked_kernel[(triton.cdiv(m, 128),)](
         x,
-        tuple(held),
+        tuple(sorted_items),
         places,
         tuple(outs),
         m,

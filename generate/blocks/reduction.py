@@ -10,11 +10,22 @@ import triton
 import triton.language as tl
 from blocks.arithmetic import identity
 from blocks.combination import combined, folded, followed, neutral, spread
-from blocks.offsets import merge, plain, plain_value, reach, sixteenths, small_tile, stride_hint, strided
+from blocks.limits import INT32_MAX, PROCESSORS
+from blocks.offsets import TINY_TENSOR, merge, plain, plain_value, reach, sixteenths, small_tile, stride_hint, strided
 from blocks.types import compute_types, convert, number_argument, number_value
-from blocks.whole_rows import held_rows, launch_whole_rows
+from blocks.whole_rows import MAX_WHOLE_ELEMENTS, held_rows, launch_whole_rows
 
 __all__ = ["exponential_share", "index_alone", "reduce", "value_and_index", "with_index"]
+
+# Longest row whose indices are int32. Lanes run beyond the row in its last tile, and in the tile that is loaded
+# ahead, by at most 4096 each.
+LONGEST_INT32_ROW = INT32_MAX - 2 * 4096
+
+COLUMN_PROGRAMS = 512  # programs from which on columns alone fill the device: almost four for each processor
+
+# Outputs from which on short columns alone fill the device: a warp has 128 fp32 columns, so 256 programs with one
+# warp are almost two for each processor.
+MANY_COLUMNS = 32768
 
 
 @triton.jit
@@ -65,22 +76,34 @@ def reduction_kernel(
 ):
     """Reduce BLOCK_M rows, starting at program_id(0) * BLOCK_M, over part program_id(1) out of n elements.
 
-    Parameters of the launch:
-        inputs, outs: tuples of pointers to tensors; the outputs have m elements.
-        numbers: further arguments for MAP and FINISH.
-        m, n: rows and reduced elements per row.
+    Each tile is loaded one step ahead, so its load overlaps with the combination.
+
+    Args:
+        inputs: tuple of pointers to m rows with n elements, read.
+        outs: tuple of pointers, written: [m] each, or [parts, m] each if FINISH is None.
+        numbers: further arguments for MAP and FINISH, encoded by `number_argument`.
+        m: number of rows, encoded by `plain`, as are all integers.
+        n: reduced elements per row.
         count: elements that make one output, however many parts they come in.
         steps: tiles per part.
-        kept_shape, kept_strides, KEPT_HINTS: walk from row to row, per input.
-        reduced_shape, reduced_strides, HINTS: walk along a row.
-        KIND: combination; LEAST and MOST are the dtype's limits.
-        MAP: None if the inputs are values from earlier parts.
-        FINISH: None to store the values as one row per part.
+        kept_shape: sizes for the walk from row to row; () for a single dimension.
+        kept_strides: strides from row to row, per input.
+        reduced_shape: sizes for the walk along a row; () for a single dimension.
+        reduced_strides: strides along a row, per input.
+        KIND: combination in blocks/combination.py.
+        MAP: device function that makes the values; None if the inputs are values from earlier parts.
+        FINISH: device function that makes the results; None to store the values as one row per part.
         INDEXED: dtype for the index that MAP also takes, or None.
-        EVEN: 16 divides m, and 16 divides n.
+        COMMON: type to which elements are converted.
+        OPMATH: type to compute in.
+        KEPT_HINTS: `stride_hint` for the walk from row to row, per input.
+        HINTS: `stride_hint` for the walk along a row, per input.
+        EVEN: (16 divides m, 16 divides n).
+        LEAST: least value in the dtype.
+        MOST: largest value in the dtype.
         WIDE: offsets need int64.
-
-    Each tile is loaded one step ahead, so its load overlaps with the combination.
+        BLOCK_M: rows per tile.
+        BLOCK_N: elements of each row per tile.
     """
     INDEX: tl.constexpr = tl.int64 if WIDE else tl.int32
     m, n = sixteenths(plain_value(m), EVEN[0]), sixteenths(plain_value(n), EVEN[1])
@@ -92,6 +115,7 @@ def reduction_kernel(
     arguments = ()
     for k in tl.static_range(len(numbers)):
         arguments = arguments + (number_value(numbers[k], OPMATH),)
+    # MAP of zeros gives the values' types, which the neutral values need
     nothing = zeros_for(inputs, MAP is None, OPMATH, BLOCK_M, BLOCK_N)
     if MAP is None:
         values = nothing
@@ -129,6 +153,7 @@ def reduction_kernel(
         acc = combined(acc, inside, KIND) if MAP is None else followed(acc, inside, start // BLOCK_N, KIND)
     values_folded = folded(acc, KIND)
     if FINISH is None:
+        # each part has its own row, so the order of the final combination, and the result, never vary
         for k in tl.static_range(len(outs)):
             tl.store(outs[k] + tl.program_id(1).to(INDEX) * m + rows, values_folded[k], mask=rows < m)
     else:
@@ -218,7 +243,7 @@ def reduce(
     rows = rows if m > 1 else ((), [(0,)] * len(inputs))
     cols = merge([x.shape[d] for d in over], [[t.stride(d) for d in over] for t in inputs])
     if m:
-        wide = n > 2147475455
+        wide = n > LONGEST_INT32_ROW
         index = (tl.int64 if wide else tl.int32) if indexed else None
         values = values or _value_dtypes(kind, common, torch.int64 if wide else torch.int32)
         settings = (
@@ -243,7 +268,7 @@ def _value_dtypes(kind, common, index):
     return (opmath,) * {"welford": 3, "softmax": 2, "minmax": 2, "sums": 2, "moments": 4}.get(kind, 1)
 
 
-def _several(kind):
+def _has_many_values(kind):
     """Return True if each lane holds several values."""
     return kind in ("argmax", "argmin", "welford", "moments")
 
@@ -251,23 +276,23 @@ def _several(kind):
 def _in_parts(how, inputs, outs, m, n, rows, cols, values):
     """Launch two kernels for few outputs with many elements, and one for all other shapes.
 
-    The target is four programs for each of 132 processors, or sixteen small ones.
+    The target is four programs for each processor, or sixteen small ones.
     """
     kind, map, finish, numbers, index, common = how
-    multiple = _several(kind)
+    multiple = _has_many_values(kind)
     then = kind, None, finish, numbers, None, common
     if kind in ("welford", "moments") and _by_whole_rows(then, inputs[0], outs, (m, n), rows, cols, values):
         return
-    elements = 2048 if multiple else min(max(triton.next_power_of_2(m * n // 528), 2048), 4096)
+    elements = 2048 if multiple else min(max(triton.next_power_of_2(m * n // (4 * PROCESSORS)), 2048), 4096)
     BLOCK_M, BLOCK_N, warps = _tile(m, n, rows[1][0][-1], cols[1][0][-1], elements, multiple, inputs[0].element_size())
     light = not multiple and len(inputs) <= 2 and all([t.element_size() <= 4 for t in inputs])
-    long = light and BLOCK_N >= 1024 and m * n >= 4096 and not (m > 1 and rows[1][0][-1] < cols[1][0][-1])
+    long = light and BLOCK_N >= 1024 and m * n >= TINY_TENSOR and not (m > 1 and rows[1][0][-1] < cols[1][0][-1])
     warps = 4 if long else warps  # a thread has 32 elements of a row, so fewer warps wait for each other
     parts = n // (2 * BLOCK_N) if multiple else n // BLOCK_N if n >= 8 * BLOCK_N else 1
-    programs = 2112 if long and BLOCK_M == 1 else 528
+    programs = 16 * PROCESSORS if long and BLOCK_M == 1 else 4 * PROCESSORS
     parts = max(min(programs // triton.cdiv(m, BLOCK_M), parts), 1)
     steps = triton.cdiv(triton.cdiv(n, parts), BLOCK_N)
-    parts = triton.cdiv(n, steps * BLOCK_N) if n else 1
+    parts = triton.cdiv(n, steps * BLOCK_N) if n else 1  # rounding up the steps may leave fewer parts
     if parts == 1:
         _launch_reduction(how, inputs, outs, (m, n, n, steps), rows, cols, (BLOCK_M, BLOCK_N, 1), warps)
         return
@@ -277,14 +302,14 @@ def _in_parts(how, inputs, outs, m, n, rows, cols, values):
     _finish_parts(then, partials, outs, (m, parts, n), ((), [(1,)] * len(partials)), ((parts,), [(m,)] * len(partials)))
 
 
-def _finish_parts(how, held, outs, sizes, rows, cols):
+def _finish_parts(how, partials, outs, sizes, rows, cols):
     """Turn partial values into results; `sizes` is (results, parts per result, elements per result)."""
     m, parts, n = sizes
     BLOCK_N = min(triton.next_power_of_2(parts), 2048)
-    elements = min(max(triton.next_power_of_2(m * parts // 132), 256), 2048)
+    elements = min(max(triton.next_power_of_2(m * parts // PROCESSORS), 256), 2048)
     tile = min(triton.next_power_of_2(m), max(elements // BLOCK_N, 1)), BLOCK_N, 1
-    warps = _warps(m * parts, tile, _several(how[0]))
-    _launch_reduction(how, held, outs, (*sizes, triton.cdiv(parts, BLOCK_N)), rows, cols, tile, warps)
+    warps = _warps(m * parts, tile, _has_many_values(how[0]))
+    _launch_reduction(how, partials, outs, (*sizes, triton.cdiv(parts, BLOCK_N)), rows, cols, tile, warps)
 
 
 def _by_whole_rows(how, x, outs, sizes, rows, cols, values):
@@ -293,7 +318,7 @@ def _by_whole_rows(how, x, outs, sizes, rows, cols, values):
     Returns True if this path served the call.
     """
     (m, n), wide = sizes, values[0] == torch.float64
-    layout = held_rows(m, n, rows, cols, 16384 if wide else 32768)
+    layout = held_rows(m, n, rows, cols, MAX_WHOLE_ELEMENTS // 2 if wide else MAX_WHOLE_ELEMENTS)
     if layout is None:
         return False
     kind, _, finish, numbers, _, common = how
@@ -309,40 +334,40 @@ def _by_whole_rows(how, x, outs, sizes, rows, cols, values):
     return True
 
 
-def _tile(m, n, stride, reduced_stride, elements, several, size):
+def _tile(m, n, stride, reduced_stride, elements, multiple, size):
     """Return BLOCK_M, BLOCK_N and warps for a tile with this many elements, each `size` bytes.
 
     The longer tile side runs along the smaller innermost stride. With many columns, each thread gets its own
     columns, 16 bytes per row, and a program gets as few warps as still leave 8 per processor. Exchange
     between warps takes most time in short sums.
     """
-    if m * n < 4096:
+    if m * n < TINY_TENSOR:
         tile = small_tile(n, 2048)
     elif m > 1 and n > 1 and stride < reduced_stride:
-        columns, thread_elements = max(16 // size, 1), 16 if several else 32
+        columns, thread_elements = max(16 // size, 1), 16 if multiple else 32
         programs = m // (32 * columns)
-        if (n <= 64 and m >= 32768) or (programs >= 512 and not several):
-            warps = 1 if n <= 64 or programs > 1056 else 2 if programs > 528 else 4
+        if (n <= 64 and m >= MANY_COLUMNS) or (programs >= COLUMN_PROGRAMS and not multiple):
+            warps = 1 if n <= 64 or programs > 8 * PROCESSORS else 2 if programs > 4 * PROCESSORS else 4
             return 32 * columns, min(triton.next_power_of_2(n), max(thread_elements // columns, 1) * warps), warps
         BLOCK_M = min(triton.next_power_of_2(m), 128)
         tile = BLOCK_M, min(triton.next_power_of_2(n), elements // BLOCK_M)
     else:
         BLOCK_N = min(triton.next_power_of_2(max(n, 1)), elements)
         tile = min(triton.next_power_of_2(max(m, 1)), elements // BLOCK_N), BLOCK_N
-    return *tile, _warps(m * n, tile, several)
+    return *tile, _warps(m * n, tile, multiple)
 
 
-def _warps(elements, tile, several):
+def _warps(elements, tile, multiple):
     """Return a program's warp count for its tile."""
-    few = tile[0] * tile[1] <= 1024 or (tile[0] > 1 and several)
-    return 4 if elements >= 4096 and few else 8
+    few = tile[0] * tile[1] <= 1024 or (tile[0] > 1 and multiple)
+    return 4 if elements >= TINY_TENSOR and few else 8
 
 
 def _launch_reduction(how, inputs, outs, sizes, rows, cols, tile, warps):
     kind, map, finish, numbers, index, common = how
     COMMON, OPMATH = compute_types(common)
     BLOCK_M, BLOCK_N, parts = tile
-    large = sizes[0] * sizes[1] >= 4096
+    large = sizes[0] * sizes[1] >= TINY_TENSOR
     counted = sizes[1] + (sizes[3] + 1) * BLOCK_N  # columns beyond the last, too
     least, most = dtype_limits(common)
     reduction_kernel[(triton.cdiv(sizes[0], BLOCK_M), parts)](
@@ -365,7 +390,7 @@ def _launch_reduction(how, inputs, outs, sizes, rows, cols, tile, warps):
         EVEN=(large and sizes[0] % 16 == 0, large and sizes[1] % 16 == 0),
         LEAST=least,
         MOST=most,
-        WIDE=max(reach(*rows) + reach(*cols) + BLOCK_M * BLOCK_N, counted) > 2147483647,
+        WIDE=max(reach(*rows) + reach(*cols) + BLOCK_M * BLOCK_N, counted) > INT32_MAX,
         BLOCK_M=BLOCK_M,
         BLOCK_N=BLOCK_N,
         num_warps=warps,

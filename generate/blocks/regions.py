@@ -5,7 +5,8 @@ The fill is a number or a third tensor. One kernel processes the result in tiles
 
 import triton
 import triton.language as tl
-from blocks.offsets import integer, integer_value, integers, small_tile
+from blocks.limits import INT32_MAX, SMALL_TENSOR
+from blocks.offsets import TINY_TENSOR, integer, integer_value, integers, small_tile
 from blocks.types import compute_types, convert, number_argument, number_value
 
 
@@ -45,14 +46,25 @@ def region_kernel(
 ):
     """Store one [BLOCK_M, BLOCK_N] tile from the source region and the fill.
 
-    Parameters of the launch:
-        source_ptr: read from element `first` on.
-        other_ptr: tensor that fills the rest, or None to use `number`.
+    Args:
+        source_ptr: tensor that the region shows, read from element `first` on.
+        other_ptr: tensor that fills the rest, in the result's shape, read, or None to use `number`.
         out_ptr: m rows of the result, written.
+        number: fill value, encoded by `number_argument`.
+        first: source offset at index 0, in elements; reversed dimensions begin at their end.
+        m: number of result rows, over all dimensions but the last.
         shape: result shape, columns last.
-        starts, steps, sizes: region start, step and source size per dimension.
-        strides: strides for source, result and other.
-        WRAP: indices are modulo the size; STEPPED: a step differs from 1; WIDE: offsets need int64.
+        starts: first result index of the region, per dimension.
+        steps: result indices from one source element to the next, per dimension.
+        sizes: source sizes, per dimension.
+        strides: strides per dimension for source, result and, unless it is None, other.
+        OPMATH: type in which `number` is decoded.
+        WRAP: indices are modulo the size.
+        STEPPED: a step differs from 1.
+        WIDE: offsets need int64.
+        PLAIN: integers are encoded by `plain`.
+        BLOCK_M: rows per tile.
+        BLOCK_N: columns per tile.
     """
     INDEX: tl.constexpr = tl.int64 if WIDE else tl.int32
     DTYPE: tl.constexpr = out_ptr.dtype.element_ty
@@ -109,6 +121,7 @@ def arranged(source, out, starts=None, steps=None, number=0, other=None, wrap=Fa
     tensors = [source, out] if other is None else [source, out, other]
     first = sum([(source.shape[d] - 1) * source.stride(d) for d in reverse])
     dims = []
+    # dimensions in the result's memory order, so that its stores are contiguous
     for d in sorted(range(out.dim()), key=out.stride, reverse=True):
         strides = [t.stride(d) for t in tensors]
         strides[0] *= -1 if d in reverse else 1
@@ -117,10 +130,11 @@ def arranged(source, out, starts=None, steps=None, number=0, other=None, wrap=Fa
     n = shape[-1]
     m = out.numel() // n
     BLOCK_M, BLOCK_N = small_tile(n, 1024)
-    if m * n >= 4096:
+    if m * n >= TINY_TENSOR:
         BLOCK_N = min(triton.next_power_of_2(n), 1024)
         BLOCK_M = min(triton.next_power_of_2(m), 2048 // BLOCK_N)
-    PLAIN = out.numel() < 65536
+    PLAIN = out.numel() < SMALL_TENSOR
+    # offsets are computed for lanes outside the source too, before they are masked
     extents = [[max(a, b + s) for a, b, s in zip(shape, sizes, starts, strict=True)]] * len(tensors)
     largest_offset = max([sum([n * abs(s[k]) for n, s in zip(e, strides, strict=True)]) for k, e in enumerate(extents)])
     region_kernel[(triton.cdiv(m, BLOCK_M) * triton.cdiv(n, BLOCK_N),)](
@@ -138,7 +152,7 @@ def arranged(source, out, starts=None, steps=None, number=0, other=None, wrap=Fa
         OPMATH=compute_types(out.dtype)[1],
         WRAP=wrap,
         STEPPED=any([step != 1 for step in steps]),
-        WIDE=max(largest_offset, out.numel()) > 2147483647 - BLOCK_M * BLOCK_N,
+        WIDE=max(largest_offset, out.numel()) > INT32_MAX - BLOCK_M * BLOCK_N,
         PLAIN=PLAIN,
         BLOCK_M=BLOCK_M,
         BLOCK_N=BLOCK_N,

@@ -2,7 +2,7 @@
 
 import triton
 import triton.language as tl
-from blocks.offsets import plain, plain_value, sixteenths
+from blocks.offsets import TINY_TENSOR, plain, plain_value, sixteenths
 from blocks.types import compute_types, convert
 
 
@@ -24,10 +24,20 @@ def repeated_sum_kernel(
 ):
     """Sum D x H x W gradient elements for each element in BLOCK_M lines.
 
-    Parameters of the launch:
-        grad_ptr, out_ptr: contiguous gradient, read, and result, written.
-        lines, rows, columns: result lines, lines per plane and elements per line.
+    Args:
+        grad_ptr: contiguous gradient [lines / rows * D, rows * H, columns * W], read.
+        out_ptr: contiguous result [lines / rows, rows, columns], written.
+        lines: result lines in all planes, encoded by `plain`.
+        rows: result lines per plane, encoded by `plain`.
+        columns: result elements per line, encoded by `plain`.
         EVEN: 16 divides the columns.
+        COMMON: type to which elements are converted.
+        OPMATH: type to compute in.
+        D: repetitions of a plane.
+        H: repetitions of a line.
+        W: repetitions of an element within its line.
+        BLOCK_M: lines per tile.
+        BLOCK_N: result elements of each line per tile.
     """
     lines, rows, columns = plain_value(lines), plain_value(rows), sixteenths(plain_value(columns), EVEN)
     across = tl.cdiv(columns, BLOCK_N)
@@ -37,6 +47,7 @@ def repeated_sum_kernel(
     u = start * W + tl.arange(0, BLOCK_N * W)
     inside = (line_index < lines)[:, None] & (u < columns * W)[None, :]
     total = tl.zeros([BLOCK_M, BLOCK_N * W], OPMATH)
+    # whole lines are added before the W repetitions are, so that loads are contiguous
     for d in tl.static_range(D):
         for h in tl.static_range(H):
             at = first[:, None] + (d * rows.to(tl.int64) * H + h) * (columns * W) + u[None, :]
@@ -55,7 +66,7 @@ def repeated_sums(grad, out, times):
     """
     D, H, W = [1] * (3 - len(times)) + times
     dense = grad.is_contiguous() and out.is_contiguous()
-    if not dense or out.numel() < 4096 or W not in (1, 2, 4, 8) or D * H not in (1, 2, 4, 8, 16):
+    if not dense or out.numel() < TINY_TENSOR or W not in (1, 2, 4, 8) or D * H not in (1, 2, 4, 8, 16):
         return False
     rows, columns = (1 if out.dim() == 3 else out.shape[-2]), out.shape[-1]
     lines = out.numel() // columns

@@ -59,6 +59,7 @@ def linear_back(i, t, a, f):
     o = first_result(i, f) + t
     low, high, share = linear_source(o, a, f)
     weight = tl.where(low == i, 1 - share, 0) + tl.where(high == i, share, 0)
+    # ATen multiplies each neighbor by its own weight, and infinity times a weight of 0 is NaN
     lost = (low == high) & ((share == 0) | (share == 1))
     return o, (weight, lost), (o < a[1]) & ((low == i) | (high == i))
 
@@ -92,7 +93,7 @@ def cubic_back(i, t, a, f):
     o = first_result(i, f) + t
     low, share = cubic_source(o, a, f)
     weight = tl.zeros_like(share + t)
-    reached = (o < a[0]) & (o > a[0])
+    reached = (o < a[0]) & (o > a[0])  # False in the shape of o
     above, below, zero = reached, reached, reached
     for k in tl.static_range(4):
         hit = tl.minimum(tl.maximum(low - 1 + k, 0), a[0] - 1) == i
@@ -116,7 +117,7 @@ def axis_numbers(n, size, scale, kind, align, dtype):
         step, align = 1.0, True
     elif kind in ("linear", "cubic"):
         before = before - 0.5
-    slack = 0.01 + size * 1e-6
+    slack = 0.01 + size * 1e-6  # margin for rounding, which grows with the position
     back, most = 0.0, size
     shift = 1.0
     if step > 0:
@@ -124,7 +125,7 @@ def axis_numbers(n, size, scale, kind, align, dtype):
         shift = before * back + slack + (0.5 if kind in ("linear", "cubic") and not align else 0)
         shift = 0.5 + slack if kind == "exact" else shift
         last = max(math.ceil((n - 1) * back - shift), 0)
-        # if exact, rounding adds no result, and every result in a span counts at both ends alike
+        # if exact, rounding adds no result, and results count in the same way at both ends of a span
         exact = size == n * back and step * back == 1 and not align and slack < 0.25 and span * size % n == 0
         most = span * size // n if exact else math.floor(span * back + 2 * slack) + 2
         most = min(max(most, size - last), size)
@@ -140,7 +141,7 @@ def resampled_axes(input_size, output_size, scales, kind, align, dtype):
     if len(input_size) != len(output_size) + 2 or any([n < 1 or m < 1 for n, m, _ in sizes]):
         raise RuntimeError(f"resampling of {tuple(input_size)} to {tuple(output_size)}")
     dtype = torch.float64 if dtype == torch.float64 and kind in ("linear", "cubic") else torch.float32
-    axes = [axis_numbers(*own, kind, align, dtype) for own in sizes]
+    axes = [axis_numbers(*axis, kind, align, dtype) for axis in sizes]
     return [numbers for numbers, _ in axes], [most for _, most in axes], dtype
 
 

@@ -10,8 +10,11 @@ import torch
 import triton
 import triton.language as tl
 from blocks.combination import combined, folded, neutral, spread
-from blocks.offsets import integer, integer_value, small_tile, strided, walk
+from blocks.limits import SMALL_TENSOR
+from blocks.offsets import TINY_TENSOR, integer, integer_value, small_tile, strided, walk
 from blocks.types import compute_types, convert
+
+LONGEST_WARP_ROW = 1024  # elements that one warp holds: 32 per lane
 
 
 @triton.jit
@@ -35,9 +38,9 @@ def load_row(
 
 
 @triton.jit
-def mapped(FUNCTION: tl.constexpr, values, found, DTYPE: tl.constexpr):
-    for k in tl.static_range(len(found)):
-        values = values + (found[k][:, None],)
+def mapped(FUNCTION: tl.constexpr, values, combination, DTYPE: tl.constexpr):
+    for k in tl.static_range(len(combination)):
+        values = values + (combination[k][:, None],)
     return convert(FUNCTION(*values), DTYPE)
 
 
@@ -63,10 +66,23 @@ def rows_kernel(
 ):
     """Combine BLOCK_M rows and store the mapped elements.
 
-    Parameters of the launch:
-        inputs, out_ptr: m rows with n elements, read and written.
-        across, along: (shape, strides for each input and the result) from row to row and within a row.
-        REST: lanes for columns beyond BLOCK_N, if rows are WHOLE.
+    Args:
+        inputs: tuple of pointers to m rows with n elements, read.
+        out_ptr: m rows with n elements, written.
+        m: number of rows, encoded by `integer`.
+        n: elements per row, encoded by `integer`.
+        across: (shape, strides for each input and the result) from row to row.
+        along: (shape, strides for each input and the result) within a row.
+        KIND: combination in blocks/combination.py.
+        MAP: device function that maps elements to the values that are combined.
+        FUNCTION: device function that maps an element's values and its row's combined values to the result.
+        PADDING: value for elements beyond the row, which leaves the combination unchanged.
+        COMMONS: type to which elements are converted, per input.
+        OPMATH: type to compute in.
+        PLAIN: integers are encoded by `plain`.
+        BLOCK_M: rows per program.
+        BLOCK_N: elements of each row per tile.
+        REST: lanes for columns beyond BLOCK_N, if rows are WHOLE; 0 for none.
         WHOLE: a row fits the program.
     """
     LAST: tl.constexpr = len(inputs)
@@ -82,31 +98,31 @@ def rows_kernel(
     if WHOLE:
         mask = inside & (lanes < n)
         values = load_row(bases, lanes, along[0], along[1], mask, PADDING, COMMONS, OPMATH, PLAIN)
-        found = folded(spread(MAP(*values), KIND), KIND)
+        combination = folded(spread(MAP(*values), KIND), KIND)
         if REST > 0:
             more = BLOCK_N + tl.arange(0, REST).to(tl.int64)[None, :]
             beyond = inside & (more < n)
-            others = load_row(bases, more, along[0], along[1], beyond, PADDING, COMMONS, OPMATH, PLAIN)
-            found = combined(found, folded(spread(MAP(*others), KIND), KIND), KIND)
-            place = strided(more, along[0], along[1][LAST], False, PLAIN)
-            tl.store(out_ptr + place, mapped(FUNCTION, others, found, DTYPE), mask=beyond)
-        place = strided(lanes, along[0], along[1][LAST], False, PLAIN)
-        tl.store(out_ptr + place, mapped(FUNCTION, values, found, DTYPE), mask=mask)
+            rest_values = load_row(bases, more, along[0], along[1], beyond, PADDING, COMMONS, OPMATH, PLAIN)
+            combination = combined(combination, folded(spread(MAP(*rest_values), KIND), KIND), KIND)
+            target = strided(more, along[0], along[1][LAST], False, PLAIN)
+            tl.store(out_ptr + target, mapped(FUNCTION, rest_values, combination, DTYPE), mask=beyond)
+        target = strided(lanes, along[0], along[1][LAST], False, PLAIN)
+        tl.store(out_ptr + target, mapped(FUNCTION, values, combination, DTYPE), mask=mask)
     else:
         nothing = ()
         for _ in tl.static_range(LAST):
             nothing = nothing + (tl.zeros([BLOCK_M, BLOCK_N], OPMATH),)
         acc = neutral(spread(MAP(*nothing), KIND), KIND, float("-inf"), float("inf"))
-        for start in range(0, n, BLOCK_N):
+        for start in range(0, n, BLOCK_N):  # invariant: lane j of acc combines columns j, j + BLOCK_N, ... so far
             mask = inside & (start + lanes < n)
             values = load_row(bases, start + lanes, along[0], along[1], mask, PADDING, COMMONS, OPMATH, PLAIN)
             acc = combined(acc, spread(MAP(*values), KIND), KIND)
-        found = folded(acc, KIND)
+        combination = folded(acc, KIND)
         for start in range(0, n, BLOCK_N):
             mask = inside & (start + lanes < n)
             values = load_row(bases, start + lanes, along[0], along[1], mask, PADDING, COMMONS, OPMATH, PLAIN)
-            place = strided(start + lanes, along[0], along[1][LAST], False, PLAIN)
-            tl.store(out_ptr + place, mapped(FUNCTION, values, found, DTYPE), mask=mask)
+            target = strided(start + lanes, along[0], along[1][LAST], False, PLAIN)
+            tl.store(out_ptr + target, mapped(FUNCTION, values, combination, DTYPE), mask=mask)
 
 
 @triton.jit
@@ -141,10 +157,11 @@ def map_rows(function, inputs, dim, *, kind, dtype, map=None, commons=None, long
     along = dims[dim:][:1]
     n = x.shape[dim] if dims else 1
     m = out.numel() // n
+    # if neighboring rows, not a row's elements, share memory sectors, a tile takes many rows
     beside = [x.stride(d) for d in dims if d not in along and x.shape[d] > 1]
     columns = bool(along and beside) and min(beside) < x.stride(dim)
     BLOCK_M, BLOCK_N, REST, warps = _column_tile(m, n, longest) if columns else _row_tile(m, n, longest)
-    PLAIN = out.numel() < 65536
+    PLAIN = out.numel() < SMALL_TENSOR
     rows_kernel[(triton.cdiv(m, BLOCK_M),)](
         tuple(inputs),
         out,
@@ -171,17 +188,17 @@ def map_rows(function, inputs, dim, *, kind, dtype, map=None, commons=None, long
 def _row_tile(m, n, longest):
     """Return BLOCK_M, BLOCK_N, REST and warps.
 
-    One warp holds as many rows as make 1024 elements. A row slightly longer than a power of two is split into
-    that power and the rest.
+    One warp holds as many rows as make LONGEST_WARP_ROW elements. A row slightly longer than a power of two
+    is split into that power and the rest.
     """
     BLOCK_N = triton.next_power_of_2(n)
-    if n <= 1024 and m * n < 4096:
-        BLOCK_M, BLOCK_N = small_tile(n, 1024)
+    if n <= LONGEST_WARP_ROW and m * n < TINY_TENSOR:
+        BLOCK_M, BLOCK_N = small_tile(n, LONGEST_WARP_ROW)
         return BLOCK_M, BLOCK_N, 0, 1
-    if n <= 1024:
+    if n <= LONGEST_WARP_ROW:
         REST = max(triton.next_power_of_2(n - BLOCK_N // 2), 8)
         BLOCK_N, REST = (BLOCK_N // 2, REST) if 16 <= REST * 2 <= BLOCK_N // 2 else (BLOCK_N, 0)
-        return min(triton.next_power_of_2(m), 1024 // BLOCK_N), BLOCK_N, REST, 1
+        return min(triton.next_power_of_2(m), LONGEST_WARP_ROW // BLOCK_N), BLOCK_N, REST, 1
     return (1, 4096, 0, 8) if longest < BLOCK_N else (1, BLOCK_N, 0, BLOCK_N * 8 // longest)
 
 
@@ -192,7 +209,7 @@ def _column_tile(m, n, longest):
     a time, up to an eighth of `longest`.
     """
     BLOCK_N = triton.next_power_of_2(n)
-    if BLOCK_N <= 32 or m * n < 4096:
+    if BLOCK_N <= 32 or m * n < TINY_TENSOR:
         return _row_tile(m, n, longest)
     if longest // 8 < BLOCK_N:
         return 32, 64, 0, 8
@@ -202,7 +219,7 @@ def _column_tile(m, n, longest):
 
 def whole_rows(m, n):
     """Return BLOCK_M and BLOCK_N for a program with 8 warps that holds its rows whole."""
-    if m * n < 4096 and n <= 1024:
+    if m * n < TINY_TENSOR and n <= 1024:
         return small_tile(n, 2048)
     BLOCK_N = triton.next_power_of_2(max(n, 1))
     return min(triton.next_power_of_2(max(m, 1)), max(1, 4096 // BLOCK_N)), BLOCK_N

@@ -12,12 +12,15 @@ import torch
 import triton
 import triton.language as tl
 from blocks.combination import folded_softmax, product_of, softmax_of
-from blocks.offsets import integer, integer_value, reach, small_tile, strided, walk
+from blocks.limits import INT32_MAX, PROCESSORS, SMALL_TENSOR
+from blocks.offsets import TINY_TENSOR, integer, integer_value, reach, small_tile, strided, walk
 from blocks.reduction import dtype_limits, exponential_share
 from blocks.row_walks import walk_rows
 from blocks.types import compute_types, convert
 
 __all__ = ["scan_along"]
+
+LARGEST_SCAN_OFFSET = INT32_MAX - 16384  # for int32; 16384 leaves room for the lanes beyond the last row and element
 
 
 @triton.jit
@@ -133,7 +136,7 @@ def scan_tile(
 @triton.jit
 def part_kernel(
     x_ptr,
-    held,
+    partials,
     m,
     n,
     part,
@@ -146,13 +149,22 @@ def part_kernel(
     INDEX: tl.constexpr,
     TILE: tl.constexpr,
 ):
-    """Combine part program_id(1) in each row into held[part, row].
+    """Combine part program_id(1) in each row into partials[part, row].
 
-    Parameters of the launch:
-        x_ptr: m rows with n elements; `across` walks the rows and `along` the elements.
-        held: combined values, [parts, m] each, written.
-        part: elements per part.
-        HOW: OPMATH and PLAIN; TILE: BLOCK_M and BLOCK_N.
+    Args:
+        x_ptr: m rows with n elements, read; `across` walks the rows and `along` the elements.
+        partials: tuple of combined values, [parts, m] each, written.
+        m: number of rows, encoded by `integer`.
+        n: elements per row, encoded by `integer`.
+        part: elements per part, a multiple of BLOCK_N, encoded by `integer`.
+        across: walk from row to row, for x and the results.
+        along: walk along a row, for x and the results.
+        KIND: "sum", "prod", "max", "min" or "logsumexp".
+        COMMON: type to which elements are converted.
+        LIMITS: (least, largest) value in the dtype.
+        HOW: (OPMATH, the type to compute in; PLAIN, True if integers are encoded by `plain`).
+        INDEX: type for offsets: int32 or int64.
+        TILE: (BLOCK_M, BLOCK_N), rows and elements of each row per tile.
     """
     m, n, part = integer_value(m, HOW[1]), integer_value(n, HOW[1]), integer_value(part, HOW[1])
     rows = tl.program_id(0).to(INDEX) * TILE[0] + tl.arange(0, TILE[0])
@@ -165,14 +177,14 @@ def part_kernel(
         mask = (rows < m)[:, None] & (cols < n)[None, :]
         acc = joined_after(scan_tile(x_ptr, cols, along, mask, KIND, COMMON, LIMITS, HOW), acc, KIND)
     values = come_to(acc, KIND)
-    for k in tl.static_range(len(held)):
-        tl.store(held[k] + tl.program_id(1).to(tl.int64) * m + rows, values[k], mask=rows < m)
+    for k in tl.static_range(len(partials)):
+        tl.store(partials[k] + tl.program_id(1).to(tl.int64) * m + rows, values[k], mask=rows < m)
 
 
 @triton.jit
 def scan_kernel(
     x_ptr,
-    held,
+    partials,
     outs,
     m,
     n,
@@ -189,10 +201,21 @@ def scan_kernel(
 ):
     """Scan part program_id(1) in BLOCK_M rows into outs.
 
-    Parameters of the launch:
-        x_ptr: m rows with n elements; `across` walks the rows and `along` the elements.
-        held: values from `part_kernel`, or () if there is one part.
+    Args:
+        x_ptr: m rows with n elements, read; `across` walks the rows and `along` the elements.
+        partials: tuple of values from `part_kernel`, [parts, m] each, read, or () if there is one part.
         outs: results and, for max and min, indices, written.
+        m: number of rows, encoded by `integer`.
+        n: elements per row, encoded by `integer`.
+        part: elements per part, a multiple of BLOCK_N, encoded by `integer`.
+        across: walk from row to row, for x and the results.
+        along: walk along a row, for x and the results.
+        KIND: "sum", "prod", "max", "min" or "logsumexp".
+        COMMON: type to which elements are converted.
+        LIMITS: (least, largest) value in the dtype.
+        HOW: (OPMATH, the type to compute in; PLAIN, True if integers are encoded by `plain`).
+        INDEX: type for offsets: int32 or int64.
+        TILE: (BLOCK_M, BLOCK_N), rows and elements of each row per tile.
         CHUNK: parts that are combined at once.
     """
     m, n, part = integer_value(m, HOW[1]), integer_value(n, HOW[1]), integer_value(part, HOW[1])
@@ -201,16 +224,17 @@ def scan_kernel(
     offset_of_row = strided(rows, across[0], across[1][1], False, HOW[1])[:, None]
     BLOCK_M: tl.constexpr = TILE[0]
     carry = scan_start(tl.zeros([BLOCK_M], HOW[0]), KIND, LIMITS)
-    if len(held) > 0:
+    if len(partials) > 0:  # each program combines the earlier parts itself, which saves a launch between the two
         none = scan_start(tl.zeros([BLOCK_M, CHUNK], HOW[0]), KIND, LIMITS)
         for first in range(0, tl.program_id(1), CHUNK):
             k = first + tl.arange(0, CHUNK)
             mask = (rows < m)[:, None] & (k < tl.program_id(1))[None, :]
             values = ()
-            for j in tl.static_range(len(held)):
+            for j in tl.static_range(len(partials)):
                 at = k.to(tl.int64)[None, :] * m + rows[:, None]
-                values = values + (tl.load(held[j] + at, mask=mask, other=0),)
+                values = values + (tl.load(partials[j] + at, mask=mask, other=0),)
             carry = joined_after(carry, come_to(inside_of(mask, values, none), KIND), KIND)
+    # invariant: carry combines the row's elements before `start`, in all parts
     for start in range(0, part, TILE[1]):
         cols = tl.program_id(1).to(INDEX) * part + start + tl.arange(0, TILE[1])
         mask = (rows < m)[:, None] & (cols < n)[None, :]
@@ -242,17 +266,17 @@ def scan_along(kind, x, dim, dtype):
 
 
 def _scan_into(kind, x, dim, outs, common):
-    """Launch two kernels for few rows with many elements, one otherwise: eight programs for each of 132 processors."""
+    """Launch two kernels for few rows with many elements, one otherwise: eight programs for each processor."""
     n, m = x.shape[dim], x.numel() // x.shape[dim]
     rest = [d for d in range(x.dim()) if d != dim]
     BLOCK_M, BLOCK_N = _scan_tile(m, n, min([x.stride(d) for d in rest if x.shape[d] > 1], default=1), x.stride(dim))
-    parts = max(min(1056 // triton.cdiv(m, BLOCK_M), n // (2 * BLOCK_N)), 1)
+    parts = max(min(8 * PROCESSORS // triton.cdiv(m, BLOCK_M), n // (2 * BLOCK_N)), 1)
     part = triton.cdiv(triton.cdiv(n, parts), BLOCK_N) * BLOCK_N
     parts = triton.cdiv(n, part)
-    PLAIN = m * n < 65536
+    PLAIN = m * n < SMALL_TENSOR
     COMMON, OPMATH = compute_types(common)
     LIMITS, HOW, TILE = dtype_limits(common), (OPMATH, PLAIN), (BLOCK_M, BLOCK_N)
-    INDEX = tl.int64 if reach(x.shape, [x.stride(), outs[0].stride()]) > 2147467263 else tl.int32
+    INDEX = tl.int64 if reach(x.shape, [x.stride(), outs[0].stride()]) > LARGEST_SCAN_OFFSET else tl.int32
     steps = walk_rows([x, outs[0]], rest, PLAIN), walk([x, outs[0]], [dim], PLAIN)
     sizes = integer(m, PLAIN), integer(n, PLAIN), integer(part, PLAIN)
     grid = triton.cdiv(m, BLOCK_M), parts
@@ -297,7 +321,7 @@ def _held_dtypes(kind, common):
 
 def _scan_tile(m, n, stride, scanned_stride):
     """Return BLOCK_M and BLOCK_N, with the longer side along the smaller stride."""
-    if m * n < 4096:
+    if m * n < TINY_TENSOR:
         return small_tile(n, 2048)
     if m > 1 and stride < scanned_stride:
         BLOCK_M = min(triton.next_power_of_2(m), 64)

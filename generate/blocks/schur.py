@@ -18,16 +18,16 @@ def hessenberg(x_ptr, n, height, ROWS: tl.constexpr, BLOCK: tl.constexpr, LONG: 
     for k in range(0, n - 2):
         column_ptr = x_ptr + k * height
         tau = reflection(column_ptr, k + 1, n, LONG)
-        tl.debug_barrier()
+        tl.debug_barrier()  # all threads read the reflection's vector, which is stored in the column
         for right in range(k + 1, n, BLOCK):
             cols = right + tl.arange(0, BLOCK).to(tl.int64)
             apply_reflection(x_ptr, column_ptr, tau, k + 1, n, cols, cols < n, (1, height), 1, ROWS)
-        tl.debug_barrier()
+        tl.debug_barrier()  # the product from the right reads elements that the one from the left stored
         for down in range(0, height, BLOCK):
             rows = down + tl.arange(0, BLOCK).to(tl.int64)
             apply_reflection(x_ptr, column_ptr, tau, k + 1, n, rows, rows < height, (height, 1), 1, ROWS)
         tl.debug_barrier()
-        for down in range(k + 2, n, LONG):
+        for down in range(k + 2, n, LONG):  # the vector is not needed any more; its elements are 0 in the result
             rows = down + tl.arange(0, LONG)
             tl.store(column_ptr + rows, tl.zeros(rows.shape, tau.dtype), mask=rows < n)
         tl.debug_barrier()
@@ -58,6 +58,7 @@ def reflect_three(x_ptr, k, three, n, height, u, v, tau, BLOCK: tl.constexpr):
 
     These rows are 0 to the left of column k.
     """
+    # empty ranges mask the third row and column, so one path serves reflections with two and three elements
     column_end, row_end = tl.where(three, n, 0), tl.where(three, height, 0)
     for start in range(k, n, BLOCK):
         cols = start + tl.arange(0, BLOCK).to(tl.int64)
@@ -69,7 +70,7 @@ def reflect_three(x_ptr, k, three, n, height, u, v, tau, BLOCK: tl.constexpr):
         tl.store(pointers, first - total, mask=mask)
         tl.store(pointers + 1, second - u * total, mask=mask)
         tl.store(pointers + 2, third_value - v * total, mask=third)
-    tl.debug_barrier()
+    tl.debug_barrier()  # columns k to k + 2, which are read next, have elements that other threads stored
     for start in range(0, height, BLOCK):
         rows = start + tl.arange(0, BLOCK).to(tl.int64)
         pointers, mask, third = x_ptr + k * height + rows, rows < height, rows < row_end
@@ -110,13 +111,13 @@ def francis_step(x_ptr, top, last, n, height, special, BLOCK: tl.constexpr):
         k = tl.full([], row, tl.int64)
         corner = x_ptr + k * (height + 1)
         three = k + 1 < last
-        size = tl.abs(x) + tl.abs(y) + tl.abs(z)
+        size = tl.abs(x) + tl.abs(y) + tl.abs(z)  # scaled by this, squares neither overflow nor underflow
         unit = tl.where(size > 0, size, 1.0)
         norm = unit * tl.sqrt((x / unit) * (x / unit) + (y / unit) * (y / unit) + (z / unit) * (z / unit))
         beta = tl.where(x < 0, norm, -norm)
         divisor = tl.where(size > 0, x - beta, 1.0)
         tau = tl.where(size > 0, (beta - x) / tl.where(size > 0, beta, 1.0), 0.0)
-        if k > top:
+        if k > top:  # the bulge's column left of k becomes (beta, 0, 0)
             tl.store(corner - height, beta)
             tl.store(corner - height + 1, tl.zeros_like(beta))
             tl.store(corner - height + 2, tl.zeros_like(beta), mask=three)
@@ -176,6 +177,7 @@ def schur_form(
     hessenberg(x_ptr, n, height, ROWS, BLOCK, LONG)
     last, step = tl.zeros([], tl.int32) + (n - 1), tl.zeros([], tl.int32)
     steps_left = tl.zeros([], tl.int32) + STEPS * n
+    # invariant: rows behind `last` have their final form; the step limit ends the loop if NaN keeps it from converging
     while (last > 0) & (steps_left > 0):
         top = negligible(x_ptr, last, height, EPS, BLOCK)
         tl.debug_barrier()

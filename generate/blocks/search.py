@@ -4,8 +4,11 @@ import torch
 import triton
 import triton.language as tl
 from blocks.copies import copied
+from blocks.limits import INT32_MAX
 from blocks.offsets import strided, walk
 from blocks.types import common_dtype, compute_types, convert
+
+LARGEST_SEARCH_OFFSET = INT32_MAX - 1024  # for int32; the last program's lanes go beyond the values, by less than 512
 
 
 @triton.jit
@@ -27,17 +30,23 @@ def search_kernel(
 ):
     """Count, for each of n values, the row elements that come before it.
 
-    Parameters of the launch:
-        rows_ptr: contiguous rows with `length` elements.
-        sorter_ptr: indices that sort each row, or None.
-        x_ptr: values, or None if value i is i itself; `steps` walks them.
+    A sorter index that is out of bounds reads nothing.
+
+    Args:
+        rows_ptr: [rows, length], contiguous, each row in ascending order or sorted by `sorter_ptr`, read.
+        sorter_ptr: [rows, length], int64, indices that sort each row, read, or None.
+        x_ptr: n values, read, or None if value i is i itself; `steps` walks them.
         out_ptr: [n], written.
+        n: number of values.
         width: values per row.
+        length: elements per row.
         depth: search steps.
+        steps: walk over the values, or None.
+        COMMON: type to which elements and values are converted.
+        OPMATH: type to compare in.
         RIGHT: equal elements also come before the value.
         WIDE: offsets need int64.
-
-    A sorter index that is out of bounds reads nothing.
+        BLOCK: values per program.
     """
     program = tl.program_id(0).to(tl.int64) if WIDE else tl.program_id(0)
     i = program * BLOCK + tl.arange(0, BLOCK)
@@ -48,14 +57,15 @@ def search_kernel(
         x = x.to(OPMATH)
     first = i // width * length
     low, high = tl.zeros_like(i), tl.zeros_like(i) + length
-    for _ in range(depth):
+    for _ in range(depth):  # invariant: elements below `low` come before the value, and those from `high` on do not
         middle = (low + high) // 2
         searching = (low < high) & (i < n)
-        place = middle
+        position = middle
         if sorter_ptr is not None:
-            place = tl.load(sorter_ptr + first + middle, mask=searching, other=0)
-        valid = searching & (place >= 0) & (place < length)
-        element = convert(tl.load(rows_ptr + first + place, mask=valid, other=0), COMMON).to(OPMATH)
+            position = tl.load(sorter_ptr + first + middle, mask=searching, other=0)
+        valid = searching & (position >= 0) & (position < length)
+        element = convert(tl.load(rows_ptr + first + position, mask=valid, other=0), COMMON).to(OPMATH)
+        # the comparison is negated, as in ATen, which decides for NaN
         before = ~(element > x) if RIGHT else ~(element >= x)
         low = tl.where(searching & before, middle + 1, low)
         high = tl.where(searching & ~before, middle, high)
@@ -88,7 +98,7 @@ def searched(rows, x, out, right, sorter=None, width=None):
         COMMON=COMMON,
         OPMATH=OPMATH,
         RIGHT=right,
-        WIDE=max(n, rows.numel(), extent) > 2147482623,
+        WIDE=max(n, rows.numel(), extent) > LARGEST_SEARCH_OFFSET,
         BLOCK=512,
         num_warps=4,
     )
@@ -106,7 +116,7 @@ def search_sorted(rows, x, out_int32, right, side=None, sorter=None):
         raise RuntimeError(f"values {tuple(x.shape)} for rows {tuple(rows.shape)}")
     if sorter is not None and (sorter.shape != rows.shape or sorter.dtype != torch.int64):
         raise RuntimeError(f"a sorter {tuple(sorter.shape)} of {sorter.dtype} for {tuple(rows.shape)}")
-    if out_int32 and rows.shape[-1] >= 2147483647:
+    if out_int32 and rows.shape[-1] >= INT32_MAX:
         raise RuntimeError(f"rows of {rows.shape[-1]} for int32")
     out = torch.empty(x.shape, dtype=torch.int32 if out_int32 else torch.int64, device=rows.device)
     width = None if rows.dim() == 1 else x.shape[-1]

@@ -12,11 +12,14 @@ import triton.language as tl
 from blocks.combination import combined, folded, neutral
 from blocks.compaction import starts_of
 from blocks.creation import fill
-from blocks.offsets import integer, integer_value, plain, plain_value, strided, walk
+from blocks.limits import PROCESSORS, SMALL_TENSOR
+from blocks.offsets import TINY_TENSOR, integer, integer_value, plain, plain_value, strided, walk
 from blocks.scan import scan_along
 from blocks.types import compute_types, number_argument, number_value, rounded
 
 __all__ = ["over_segments", "reduction_of", "segment_axis", "segment_bounds", "segment_limits"]
+
+SEGMENT_TILE = 2048  # elements of all segments, rows and columns in a tile: 16 for each thread in 4 warps
 
 
 @triton.jit
@@ -25,6 +28,15 @@ def misfits_kernel(bounds_ptr, counts_ptr, count, segments, size, WHOLE: tl.cons
 
     A segment is invalid if it does not lie within `size` elements. If WHOLE, the last segment in each row
     must end at `size`.
+
+    Args:
+        bounds_ptr: [rows, segments + 1], int64, read.
+        counts_ptr: [blocks], int64, invalid segments per block, written.
+        count: segments in all rows, encoded by `plain`.
+        segments: segments per row, encoded by `plain`.
+        size: elements along the dimension, encoded by `plain`.
+        WHOLE: the last segment in each row must end at `size`.
+        BLOCK: segments per program.
     """
     segments, size = plain_value(segments), plain_value(size)
     segment = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
@@ -93,15 +105,28 @@ def segments_kernel(
 ):
     """Reduce SEGMENTS segments by COLUMNS columns, one part per program_id(1).
 
-    Parameters of the launch:
-        x_ptr: tensor to reduce; `step` is its stride along the dimension.
-        beside_ptr: contiguous second operand for MAP in the result's shape, or None.
-        bounds_ptr: segment bounds, read.
-        out_ptr: result, or values per part, written.
-        count: segments in all rows; `segments` is the number per row.
-        size, width: elements along the dimension, and columns.
-        initial: value that each result includes.
-        rows, columns: shape and stride before and behind the dimension.
+    Args:
+        x_ptr: tensor to reduce, read; `step` is its stride along the dimension.
+        beside_ptr: [count, width], contiguous second operand for MAP, read, or None.
+        bounds_ptr: [rows, segments + 1], int64, read.
+        out_ptr: [count, width], or [PARTS, count, width] with values per part, written.
+        count: segments in all rows, encoded by `plain`.
+        segments: segments per row, encoded by `plain`.
+        size: elements along the dimension, encoded by `plain`.
+        width: columns: elements behind the dimension, encoded by `integer`.
+        initial: value that each result includes, encoded by `number_argument`.
+        step: stride of x along the dimension, encoded by `integer`.
+        rows: walk over the dimensions before the reduced one.
+        columns: walk over the dimensions behind it.
+        KIND: combination in blocks/combination.py.
+        MAP: device function map(element, beside) that makes the values.
+        MEAN: 1 or 2 to divide by the length as in `segment_result`, else 0.
+        OPMATH: type to compute in.
+        PARTS: parts per segment; with one part the results are final.
+        PLAIN: the other integers are encoded by `plain`.
+        SEGMENTS: segments per tile.
+        ROWS: elements of each segment per step.
+        COLUMNS: columns per tile.
     """
     count, segments, size = plain_value(count), plain_value(segments), plain_value(size)
     width = integer_value(width, PLAIN)
@@ -111,7 +136,7 @@ def segments_kernel(
     known = segment < count
     begin, end = segment_limits(bounds_ptr, segment, segments, size, known)
     length = end - begin
-    part = tl.cdiv(length, PARTS)
+    part = tl.cdiv(length, PARTS)  # differs between segments, so the loop runs to the longest
     begin += tl.program_id(1) * part
     end = tl.minimum(end, begin + part)
     x_ptr += strided(segment // segments, rows[0], rows[1][0], False, PLAIN)[:, None, None]
@@ -128,14 +153,14 @@ def segments_kernel(
         mask = (row < end[:, None])[:, :, None] & valid[:, None, :]
         x = tl.load(x_ptr + (row * integer_value(step, PLAIN))[:, :, None], mask=mask, other=0).to(OPMATH)
         acc = combined(acc, (tl.where(mask, MAP(x, beside), none[0]),), KIND)
-    found = folded(acc, KIND)
-    if PARTS == 1:
+    totals = folded(acc, KIND)
+    if PARTS == 1:  # otherwise `segment_parts_kernel` includes the initial value, once
         initial = number_value(initial, OPMATH)
-        found = combined((tl.zeros_like(found[0]) + initial,), found, KIND)
-        result = segment_result(found[0], length[:, None], MEAN)
+        totals = combined((tl.zeros_like(totals[0]) + initial,), totals, KIND)
+        result = segment_result(totals[0], length[:, None], MEAN)
         tl.store(out_ptr + cell, result.to(out_ptr.dtype.element_ty), mask=valid)
     else:
-        tl.store(out_ptr + tl.program_id(1).to(tl.int64) * count * width + cell, found[0], mask=valid)
+        tl.store(out_ptr + tl.program_id(1).to(tl.int64) * count * width + cell, totals[0], mask=valid)
 
 
 @triton.jit
@@ -156,11 +181,20 @@ def segment_parts_kernel(
 ):
     """Combine the parts of each result with the initial value.
 
-    Parameters of the launch:
+    Args:
         parts_ptr: [parts, n], read.
-        bounds_ptr: segment bounds, read.
+        bounds_ptr: [rows, segments + 1], int64, read.
         out_ptr: [n], written.
-        segments, size, width, initial: as in `segments_kernel`.
+        parts: parts per result.
+        n: number of results, encoded by `plain`.
+        segments: segments per row, encoded by `plain`.
+        size: elements along the dimension, encoded by `plain`.
+        width: columns per segment, encoded by `plain`.
+        initial: value that each result includes, encoded by `number_argument`.
+        KIND: combination in blocks/combination.py.
+        MEAN: 1 or 2 to divide by the length as in `segment_result`, else 0.
+        OPMATH: type to compute in.
+        BLOCK: results per program.
     """
     n, segments, width = plain_value(n), plain_value(segments), plain_value(width)
     cell = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
@@ -168,7 +202,7 @@ def segment_parts_kernel(
     begin, end = segment_limits(bounds_ptr, cell // width, segments, plain_value(size), mask)
     initial = number_value(initial, OPMATH)
     acc = (tl.zeros([BLOCK], OPMATH) + initial,)
-    for part in range(parts):
+    for part in range(parts):  # in a fixed order, so results are reproducible
         acc = combined(acc, (tl.load(parts_ptr + part * n + cell, mask=mask, other=0),), KIND)
     result = segment_result(acc[0], end - begin, MEAN)
     tl.store(out_ptr + cell, result.to(out_ptr.dtype.element_ty), mask=mask)
@@ -240,11 +274,11 @@ def segment_tile(size, segments, count, width):
 
     Small tensors get few different tiles, because the tile does not decide their speed.
     """
-    if size * count * width < 4096 * segments:
+    if size * count * width < TINY_TENSOR * segments:
         return (4, 8, 16) if width > 1 else (16, 16, 1)
     COLUMNS = min(triton.next_power_of_2(width), 128)
-    ROWS = min(triton.next_power_of_2(max(size // segments, 1)), 2048 // COLUMNS)
-    return min(triton.next_power_of_2(count), 2048 // COLUMNS // ROWS), ROWS, COLUMNS
+    ROWS = min(triton.next_power_of_2(max(size // segments, 1)), SEGMENT_TILE // COLUMNS)
+    return min(triton.next_power_of_2(count), SEGMENT_TILE // COLUMNS // ROWS), ROWS, COLUMNS
 
 
 def over_segments(kind, x, axis, bounds, dtype, initial=None, map=None, beside=None):
@@ -272,10 +306,10 @@ def over_segments(kind, x, axis, bounds, dtype, initial=None, map=None, beside=N
     size, width = x.shape[axis], math.prod(x.shape[axis + 1 :])
     SEGMENTS, ROWS, COLUMNS = segment_tile(size, segments, n // width, width)
     tiles = triton.cdiv(n // width, SEGMENTS) * triton.cdiv(width, COLUMNS)
-    parts = max(min(528 // tiles, size // segments // (4 * ROWS)), 1)
+    parts = max(min(4 * PROCESSORS // tiles, size // segments // (4 * ROWS)), 1)
     partials = torch.empty((parts, n), dtype=torch.promote_types(x.dtype, torch.float32), device=x.device)
     KIND, OPMATH = "sum" if mean else kind, compute_types(x.dtype)[1]
-    PLAIN = x.numel() < 65536
+    PLAIN = x.numel() < SMALL_TENSOR
     segments_kernel[(tiles, parts)](
         x,
         beside,

@@ -7,7 +7,10 @@ import torch
 import triton
 import triton.language as tl
 from blocks.compaction import starts_of
+from blocks.limits import INT32_MAX, SMALL_TENSOR
 from blocks.offsets import integer, integer_value, strided, walk
+
+SELECTION_BLOCK = 1024  # elements per program; kernels that read block starts need the block of the counts
 
 
 @triton.jit
@@ -19,6 +22,17 @@ def true_elements(x_ptr, i, n, steps, PLAIN: tl.constexpr):
 
 @triton.jit
 def true_counts_kernel(x_ptr, counts_ptr, n, steps, WIDE: tl.constexpr, PLAIN: tl.constexpr, BLOCK: tl.constexpr):
+    """Count the nonzero elements in each block.
+
+    Args:
+        x_ptr: n elements, read; `steps` walks them.
+        counts_ptr: [blocks], int64, written.
+        n: number of elements, encoded by `integer`.
+        steps: walk over the elements.
+        WIDE: offsets need int64.
+        PLAIN: integers are encoded by `plain`.
+        BLOCK: elements per program.
+    """
     program = tl.program_id(0).to(tl.int64) if WIDE else tl.program_id(0)
     is_selected = true_elements(x_ptr, program * BLOCK + tl.arange(0, BLOCK), integer_value(n, PLAIN), steps, PLAIN)
     tl.store(counts_ptr + program, tl.sum(is_selected.to(tl.int64), 0))
@@ -40,15 +54,23 @@ def true_indices_kernel(
 ):
     """Store the indices of the r-th nonzero element in row r of `out`, for r < limit.
 
-    Parameters of the launch:
-        x_ptr: n elements; `steps` walks them.
-        starts_ptr: nonzero elements before each block.
+    Args:
+        x_ptr: n elements, read; `steps` walks them.
+        starts_ptr: nonzero elements before each block, int64, read.
         out_ptr: [limit, dimensions], int64, written with `stride`.
-        shape: x's shape.
+        n: number of elements, encoded by `integer`.
+        limit: most rows to store.
+        steps: walk over the elements.
+        shape: shape of x, encoded by `integer`.
+        stride: (row stride, column stride) of the output, encoded by `integer`.
+        WIDE: offsets need int64.
+        PLAIN: integers are encoded by `plain`.
+        BLOCK: elements per program.
     """
     program = tl.program_id(0).to(tl.int64) if WIDE else tl.program_id(0)
     i = program * BLOCK + tl.arange(0, BLOCK)
     is_selected = true_elements(x_ptr, i, integer_value(n, PLAIN), steps, PLAIN)
+    # the rank is the number of selected elements before this one, so each selected lane has its own row
     rank = tl.load(starts_ptr + program) + tl.cumsum(is_selected.to(tl.int32), 0) - 1
     is_selected = is_selected & (rank < limit)
     out_ptr += rank * integer_value(stride[0], PLAIN)
@@ -75,11 +97,19 @@ def selected_kernel(
 ):
     """Copy x at the mask's r-th true position to element r (select), or x's element r to that position (scatter).
 
-    Parameters of the launch:
-        x_ptr, out_ptr: source and result; one is contiguous with at most `limit` elements.
-        mask_ptr: n elements; `steps` walks them.
-        starts_ptr: true elements before each block.
-        out_steps: walk through the tensor that is not contiguous.
+    Args:
+        x_ptr: source, read; contiguous with at most `limit` elements for "scatter".
+        mask_ptr: n elements, read; `steps` walks them.
+        starts_ptr: true elements before each block, int64, read.
+        out_ptr: result, written; contiguous with at most `limit` elements for "select".
+        n: number of elements in the mask, encoded by `integer`.
+        limit: elements in the contiguous tensor.
+        steps: walk over the mask.
+        out_steps: walk over the tensor that has the mask's shape: x for "select", the result for "scatter".
+        MODE: "select" or "scatter".
+        WIDE: offsets need int64.
+        PLAIN: integers are encoded by `plain`.
+        BLOCK: elements of the mask per program.
     """
     program = tl.program_id(0).to(tl.int64) if WIDE else tl.program_id(0)
     i = program * BLOCK + tl.arange(0, BLOCK)
@@ -97,28 +127,35 @@ def selected_kernel(
 
 
 def true_starts(x):
-    """Return the number of nonzero elements before each block of 1024, and the total at the end."""
-    n, PLAIN = x.numel(), x.numel() < 65536
-    blocks = triton.cdiv(n, 1024)
+    """Return the number of nonzero elements before each block of SELECTION_BLOCK, and the total at the end."""
+    n, PLAIN = x.numel(), x.numel() < SMALL_TENSOR
+    blocks = triton.cdiv(n, SELECTION_BLOCK)
     counts = torch.empty(blocks, dtype=torch.int64, device=x.device)
     if n:
         steps = walk([x], range(x.dim()), PLAIN)
         true_counts_kernel[(blocks,)](
-            x, counts, integer(n, PLAIN), steps, WIDE=_offsets_are_wide(x), PLAIN=PLAIN, BLOCK=1024, num_warps=4
+            x,
+            counts,
+            integer(n, PLAIN),
+            steps,
+            WIDE=_offsets_are_wide(x),
+            PLAIN=PLAIN,
+            BLOCK=SELECTION_BLOCK,
+            num_warps=4,
         )
     return starts_of(counts)
 
 
 def _offsets_are_wide(*tensors):
     extents = [sum([(n - 1) * s for n, s in zip(t.shape, t.stride(), strict=True)]) for t in tensors]
-    return max(tensors[0].numel() + 1024, *extents) > 2147483647
+    return max(tensors[0].numel() + SELECTION_BLOCK, *extents) > INT32_MAX
 
 
 def true_indices(x, starts, out, limit):
     """Store the indices of nonzero elements, one per row, in the first rows of `out`; at most `limit`."""
-    n, PLAIN = x.numel(), x.numel() < 65536
+    n, PLAIN = x.numel(), x.numel() < SMALL_TENSOR
     if n and out.numel():
-        true_indices_kernel[(triton.cdiv(n, 1024),)](
+        true_indices_kernel[(triton.cdiv(n, SELECTION_BLOCK),)](
             x,
             starts,
             out,
@@ -129,7 +166,7 @@ def true_indices(x, starts, out, limit):
             tuple([integer(s, PLAIN) for s in out.stride()]),
             WIDE=_offsets_are_wide(x, out),
             PLAIN=PLAIN,
-            BLOCK=1024,
+            BLOCK=SELECTION_BLOCK,
             num_warps=4,
         )
     return out
@@ -141,10 +178,10 @@ def move_selected(mode, x, mask, starts, out, limit):
     Mode "select" reads x, in the mask's shape, into a contiguous `out`. Mode "scatter" writes a contiguous x
     into `out`, in the mask's shape. `limit` is the contiguous tensor's element count.
     """
-    n, PLAIN = mask.numel(), mask.numel() < 65536
+    n, PLAIN = mask.numel(), mask.numel() < SMALL_TENSOR
     if n:
         strided_tensor = x if mode == "select" else out
-        selected_kernel[(triton.cdiv(n, 1024),)](
+        selected_kernel[(triton.cdiv(n, SELECTION_BLOCK),)](
             x,
             mask,
             starts,
@@ -156,7 +193,7 @@ def move_selected(mode, x, mask, starts, out, limit):
             MODE=mode,
             WIDE=_offsets_are_wide(mask, strided_tensor),
             PLAIN=PLAIN,
-            BLOCK=1024,
+            BLOCK=SELECTION_BLOCK,
             num_warps=4,
         )
     return out

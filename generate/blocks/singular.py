@@ -39,6 +39,7 @@ def singular(A, full, wanted, name):
         return empty[0], values, empty[1]
     u = column_major((*A.shape[:-2], m, m if full else min(m, n)), A)
     vh = column_major((*A.shape[:-2], n if full else min(m, n), n), A)
+    # scaled = U S, so its R differs from S in signs alone, which move to the vectors
     v, tau = reflectors(scaled, name)
     reflected(v, tau, None, u if tall else vh.mT, False)
     diagonal = v.diagonal(0, -2, -1).unsqueeze(-2).expand(vectors.shape)

@@ -38,17 +38,21 @@ def row_offset(indices_ptr, i, mask, indices_stride, stride):
 def kernel_claim(indices_ptr, first_ptr, nnz, indices_stride, stride, MARK: tl.constexpr, BLOCK: tl.constexpr):
     """Find the first entry for each row that has one: MARK writes nnz to such rows, then the least entry wins.
 
-    Parameters of the launch:
-        indices_ptr: [sparse dimensions, nnz], read.
-        first_ptr: one int64 per possible row, written.
-        stride: strides that number the rows.
+    Args:
+        indices_ptr: [sparse dimensions, nnz], int64, read.
+        first_ptr: [possible rows], int64, written.
+        nnz: number of entries.
+        indices_stride: strides of the indices.
+        stride: strides that number the rows, per sparse dimension.
+        MARK: True for the first pass, which writes nnz; False for the second, which takes the minimum.
+        BLOCK: entries per program.
     """
     i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     mask = i < nnz
     row = row_offset(indices_ptr, i, mask, indices_stride, stride)
-    if MARK:
+    if MARK:  # entries of one row race, but all of them store the same number
         tl.store(first_ptr + row, tl.zeros_like(i) + nnz, mask=mask)
-    else:
+    else:  # the least entry does not depend on the order; relaxed, because only later launches read it
         tl.atomic_min(first_ptr + row, i, mask=mask, sem="relaxed")
 
 
@@ -70,13 +74,20 @@ def kernel_add_rows(
 ):
     """Add alpha times the values to their rows in `out`, or to the sums at the rows' first entries.
 
-    Parameters of the launch:
-        indices_ptr, values_ptr: [sparse dimensions, nnz] and [nnz, shape], read.
+    Args:
+        indices_ptr: [sparse dimensions, nnz], int64, read.
+        values_ptr: [nnz, *shape], read.
         out_ptr: result or sums, updated by atomics.
-        first_ptr: each row's first entry, or None to add to the rows themselves.
-        n: elements in the values.
-        row_stride, out_stride: result strides along the sparse and along the other dimensions.
-        shape, shape_stride: dense dimensions and their strides in the values.
+        first_ptr: [possible rows], each row's first entry, read, or None to add to the rows themselves.
+        n: number of elements in the values.
+        alpha: factor for the values.
+        indices_stride: strides of the indices.
+        values_stride: stride of the values from entry to entry.
+        row_stride: result strides along the sparse dimensions, or strides that number the rows.
+        shape: sizes of the dense dimensions, encoded by `plain`.
+        shape_stride: strides of the values along the dense dimensions, encoded by `plain`.
+        out_stride: result strides along the dense dimensions, encoded by `plain`.
+        BLOCK: elements per program.
     """
     e = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     mask = e < n
@@ -108,12 +119,18 @@ def kernel_store_rows(
 ):
     """Add each row's sum to the row; only the program lanes at a row's first entry store.
 
-    Parameters of the launch:
-        indices_ptr, sums_ptr, first_ptr: indices, sums and first entries, read.
+    Args:
+        indices_ptr: [sparse dimensions, nnz], int64, read.
+        sums_ptr: [nnz, *shape], contiguous sums at the rows' first entries, read.
+        first_ptr: [possible rows], each row's first entry, read.
         out_ptr: result, updated.
-        n: elements in the sums.
-        claim_stride, row_stride: strides that number the rows, and result strides.
-        shape, out_stride: dense dimensions and the result's strides along them.
+        n: number of elements in the sums.
+        indices_stride: strides of the indices.
+        claim_stride: strides that number the rows, per sparse dimension.
+        row_stride: result strides along the sparse dimensions.
+        shape: sizes of the dense dimensions, encoded by `plain`.
+        out_stride: result strides along the dense dimensions, encoded by `plain`.
+        BLOCK: elements per program.
     """
     e = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     mask = e < n
@@ -121,6 +138,7 @@ def kernel_store_rows(
     for k in tl.static_range(len(shape)):
         width *= plain_value(shape[k])
     i = e // width
+    # a row has one first entry, so a single lane updates each element, without atomics
     mask &= (
         tl.load(first_ptr + row_offset(indices_ptr, i, mask, indices_stride, claim_stride), mask=mask, other=-1) == i
     )
@@ -158,6 +176,7 @@ def add_sparse(dense, sparse, alpha, out):
         kernel_add_rows[grid](indices, values, out, None, n, alpha, *layout, BLOCK=1024)
         return out
     claim = row_major(sparse.shape[:dims])
+    # uninitialized: the first pass of `kernel_claim` writes each row that has an entry, and no other row is read
     first = torch.empty(math.prod(sparse.shape[:dims]), dtype=torch.int64, device=out.device)
     sums = torch.empty(n, dtype=torch.float32 if out.is_floating_point() else torch.int64, device=out.device)
     elementwise(identity, 0, common=sums.dtype, out=sums)

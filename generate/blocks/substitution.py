@@ -9,6 +9,7 @@ import math
 import torch
 import triton
 import triton.language as tl
+from blocks.limits import SMALL_TENSOR
 from blocks.offsets import integer_values, integers, plain, plain_value, strided, walk
 
 
@@ -17,7 +18,7 @@ def solved_block(x, t_ptr, left, t_stride, UNIT: tl.constexpr):
     """Solve rows x with the lower triangle at t_ptr; only the first `left` rows are valid."""
     lanes = tl.arange(0, x.shape[0])
     for k in range(0, tl.minimum(left, x.shape[0])):
-        row = tl.sum(tl.where((lanes == k)[:, None], x, 0.0), 0)
+        row = tl.sum(tl.where((lanes == k)[:, None], x, 0.0), 0)  # a masked sum, because tiles have no indexing
         if not UNIT:
             row = row / tl.load(t_ptr + k * (t_stride[0] + t_stride[1]))
         below = (lanes > k) & (lanes < left)
@@ -42,7 +43,7 @@ def substitution(t_ptr, b_ptr, out_ptr, n, cols, col_mask, strides, UNIT: tl.con
             x = (rows[:, None] == cols[None, :]).to(out_ptr.dtype.element_ty)
         else:
             x = tl.load(b_ptr + rows[:, None] * b_stride[0] + cols[None, :] * b_stride[1], mask=mask, other=0.0)
-        for k in range(0, start):
+        for k in range(0, start):  # rows of earlier blocks are solved already
             t = tl.load(t_ptr + rows * t_stride[0] + k * t_stride[1], mask=rows < n, other=0.0)
             row = tl.load(out_ptr + k * out_stride[0] + cols * out_stride[1], mask=col_mask, other=0.0)
             x -= t[:, None] * row[None, :]
@@ -76,6 +77,22 @@ def triangular_kernel(
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
 ):
+    """Solve triangular systems, BLOCK_N right-hand-side columns for one matrix per program.
+
+    Args:
+        t_ptr: [batch, n, n], triangular matrices, read.
+        b_ptr: [batch, n, m], right-hand sides, read, or None for the identity.
+        out_ptr: [batch, n, m], solutions, written; may be b_ptr.
+        n: rows per matrix, encoded by `plain`.
+        m: right-hand-side columns, encoded by `plain`.
+        batch: walk over the batch dimensions, in the order t, b, out.
+        strides: (row stride, column stride) in the order t, b, out, encoded by `integers`.
+        UPPER: t is an upper triangle, else a lower one.
+        UNIT: the diagonal counts as ones and is not read.
+        PLAIN: the other integers are encoded by `plain`.
+        BLOCK_M: rows that are solved together in registers.
+        BLOCK_N: right-hand-side columns per program.
+    """
     n, m = plain_value(n), plain_value(m)
     across = tl.cdiv(m, BLOCK_N)
     matrix = (tl.program_id(0) // across).to(tl.int64)
@@ -103,7 +120,7 @@ def solve_triangles(t, b, out, upper, unit):
     n, m = out.shape[-2:]
     like = out if b is None else b
     batch = math.prod(out.shape[:-2])
-    PLAIN = batch * n * max(n, m) < 65536
+    PLAIN = batch * n * max(n, m) < SMALL_TENSOR
     BLOCK_N = min(max(triton.next_power_of_2(m), 16), 32)
     triangular_kernel[(batch * triton.cdiv(m, BLOCK_N),)](
         t,

@@ -12,6 +12,7 @@ import math
 import torch
 import triton
 import triton.language as tl
+from blocks.limits import SMALL_TENSOR
 from blocks.offsets import integer_values, integers, plain, plain_value, strided, walk
 from blocks.substitution import column_major, square_rows
 from blocks.triangles import triangle
@@ -48,15 +49,15 @@ def pivot_of(x_ptr, k, n, stride, LONG: tl.constexpr):
     column_largest, row = largest_beside(x_ptr, k, k, n, stride, LONG)
     nothing = ((size == 0) & (column_largest == 0)) | (size != size)
     enough = nothing | (size >= 0.6403882032022076 * column_largest)
-    pair = k < 0
-    found = k
+    pair = k < 0  # False
+    swap_row = k
     if not enough:
         its, _ = largest_beside(x_ptr, row, k, n, stride, LONG)
         middle = tl.abs(tl.load(x_ptr + row * (stride + 1)))
         if size < 0.6403882032022076 * column_largest * (column_largest / its):
-            found = row
+            swap_row = row
             pair = middle < 0.6403882032022076 * its
-    return found, pair, nothing
+    return swap_row, pair, nothing
 
 
 @triton.jit
@@ -65,6 +66,7 @@ def exchange_both(x_ptr, i, j, first, n, stride, LONG: tl.constexpr):
     for start in range(first, n, LONG):
         k = start + tl.arange(0, LONG).to(tl.int64)
         mask = (k < n) & (k != j)
+        # at k = i the diagonal elements are exchanged; element (j, i) is its own mirror image and stays
         i_pointers = x_ptr + tl.where(k < i, i + k * stride, k + i * stride)
         j_pointers = x_ptr + tl.where(k == i, j + j * stride, tl.where(k < j, j + k * stride, k + j * stride))
         x, y = tl.load(i_pointers, mask=mask), tl.load(j_pointers, mask=mask)
@@ -103,7 +105,7 @@ def eliminate_both(x_ptr, k, pair, n, stride, BLOCK: tl.constexpr):
             mask = (rows < n)[:, None] & (cols < n)[None, :] & (rows[:, None] >= cols[None, :])
             a = tl.load(pointers, mask=mask, other=0.0)
             tl.store(pointers, a - x[:, None] * v[None, :] - y[:, None] * w[None, :], mask=mask)
-    tl.debug_barrier()
+    tl.debug_barrier()  # all tiles need the columns as they were, so they are scaled last
     for right in range(begin, n, BLOCK):
         cols = right + tl.arange(0, BLOCK).to(tl.int64)
         x = tl.load(x_ptr + cols + k * stride, mask=cols < n, other=0.0)
@@ -118,10 +120,13 @@ def eliminate_both(x_ptr, k, pair, n, stride, BLOCK: tl.constexpr):
 def ldl_kernel(x_ptr, pivots_ptr, info_ptr, n, BLOCK: tl.constexpr, LONG: tl.constexpr):
     """Factor the lower triangle in place, one matrix per program.
 
-    Parameters of the launch:
-        x_ptr: [batch, n, n] with contiguous columns, updated.
+    Args:
+        x_ptr: [batch, n, n] with contiguous columns, lower triangle, updated.
         pivots_ptr: [batch, n], int32, written.
-        info_ptr: [batch], the first block that is 0 or NaN, counted from 1, or 0.
+        info_ptr: [batch], int32, the first block that is 0 or NaN, counted from 1, or 0, written.
+        n: rows per matrix, encoded by `plain`.
+        BLOCK: rows and columns per tile in the elimination.
+        LONG: elements per step along a row or column.
     """
     matrix = tl.program_id(0).to(tl.int64)
     n = plain_value(n).to(tl.int64)
@@ -131,7 +136,7 @@ def ldl_kernel(x_ptr, pivots_ptr, info_ptr, n, BLOCK: tl.constexpr, LONG: tl.con
     k = tl.zeros([], tl.int64)
     while k < n:
         row, pair, nothing = pivot_of(x_ptr, k, n, n, LONG)
-        tl.debug_barrier()
+        tl.debug_barrier()  # all threads have read the matrix before any of them exchanges rows
         end = k + pair.to(tl.int64)
         if row != end:
             exchange_both(x_ptr, end, row, k, n, n, LONG)
@@ -171,7 +176,7 @@ def exchange_solved(out_ptr, i, j, n, cols, mask, stride):
     if (j != i) & (j >= 0) & (j < n):
         one, other = out_ptr + i * stride[0] + cols * stride[1], out_ptr + j * stride[0] + cols * stride[1]
         x, y = tl.load(one, mask=mask), tl.load(other, mask=mask)
-        tl.debug_barrier()
+        tl.debug_barrier()  # several threads may load the same element, and one of them stores it
         tl.store(one, y, mask=mask)
         tl.store(other, x, mask=mask)
         tl.debug_barrier()
@@ -182,12 +187,12 @@ def less_products(out_ptr, t_ptr, i, first, n, cols, mask, t_stride, stride, BLO
     """Subtract from row i the products with rows from `first` on and column i in the factors."""
     if first < n:
         row = out_ptr + i * stride[0] + cols * stride[1]
-        total = tl.load(row, mask=mask, other=0.0)
+        total = tl.load(row, mask=mask, other=0.0)  # row i stays in registers, and is stored once
         for start in range(first, n, BLOCK):
             rows = start + tl.arange(0, BLOCK).to(tl.int64)
             t = tl.load(t_ptr + rows * t_stride[0] + i * t_stride[1], mask=rows < n, other=0.0)
-            place = out_ptr + rows[:, None] * stride[0] + cols[None, :] * stride[1]
-            x = tl.load(place, mask=(rows < n)[:, None] & mask[None, :], other=0.0)
+            pointers = out_ptr + rows[:, None] * stride[0] + cols[None, :] * stride[1]
+            x = tl.load(pointers, mask=(rows < n)[:, None] & mask[None, :], other=0.0)
             total -= tl.sum(t[:, None] * x, 0)
         tl.debug_barrier()
         tl.store(row, total, mask=mask)
@@ -216,6 +221,7 @@ def solved_down(out_ptr, t_ptr, pivots_ptr, n, cols, mask, t_stride, stride, BLO
         step = t_stride[0] + t_stride[1]
         diagonal, last = tl.load(t_ptr + k * step), tl.load(t_ptr + end * step)
         beside = tl.load(t_ptr + k * step + t_stride[0], mask=pair, other=1.0)
+        # the block's inverse by Cramer's rule, scaled by the off-diagonal element
         p, q = diagonal / beside, last / beside
         x, y = x / tl.where(pair, beside, diagonal), y / beside
         scale = tl.where(pair, p * q - 1, 1.0)
@@ -245,6 +251,21 @@ def solved_up(out_ptr, t_ptr, pivots_ptr, n, cols, mask, t_stride, stride, BLOCK
 def symmetric_kernel(
     t_ptr, pivots_ptr, b_ptr, out_ptr, n, m, batch, strides, PLAIN: tl.constexpr, ROWS: tl.constexpr, COLS: tl.constexpr
 ):
+    """Solve systems with the factors from `ldl_kernel`, COLS right-hand-side columns for one matrix per program.
+
+    Args:
+        t_ptr: [batch, n, n], L and D, read.
+        pivots_ptr: [batch, n], int32, read.
+        b_ptr: [batch, n, m], right-hand sides, read.
+        out_ptr: [batch, n, m], solutions, written and updated.
+        n: rows per matrix, encoded by `plain`.
+        m: right-hand-side columns, encoded by `plain`.
+        batch: walk over the batch dimensions, in the order factors, pivots, b, out.
+        strides: (row, column, pivot) strides for the factors, then (row, column) for b and for out.
+        PLAIN: the other integers are encoded by `plain`.
+        ROWS: rows per step.
+        COLS: right-hand-side columns per program.
+    """
     n, m = plain_value(n).to(tl.int64), plain_value(m)
     across = tl.cdiv(m, COLS)
     matrix = (tl.program_id(0) // across).to(tl.int64)
@@ -272,7 +293,7 @@ def solve_symmetric(factors, pivots, b, out):
         return out
     n, m = out.shape[-2:]
     batch = math.prod(out.shape[:-2])
-    PLAIN = batch * n * max(n, m) < 65536
+    PLAIN = batch * n * max(n, m) < SMALL_TENSOR
     ROWS, COLS = [min(max(triton.next_power_of_2(size), 16), 64) for size in (n, m)]
     corners = [factors.select(-1, 0).select(-1, 0), pivots.select(-1, 0)]
     corners += [x.select(-1, 0).select(-1, 0) for x in (b, out)]

@@ -4,6 +4,7 @@ import math
 
 import triton
 import triton.language as tl
+from blocks.limits import INT32_MAX
 from blocks.offsets import reach
 
 __all__ = [
@@ -17,6 +18,8 @@ __all__ = [
     "wide_offsets",
 ]
 
+LARGEST_TAP_OFFSET = INT32_MAX - 2**20  # for int32; 2^20 leaves room for the lanes of tiles beyond the last element
+
 
 @triton.jit
 def spatial_place(i, shape):
@@ -29,38 +32,38 @@ def spatial_place(i, shape):
 
 
 @triton.jit
-def next_place(place, step, shape):
+def next_place(position, step, shape):
     """Return the coordinates for positions that are further on by `step`, which is also in coordinates.
 
     It propagates carries and needs no division.
     """
     tap_coordinates, carry = (), 0
     for k in tl.static_range(len(shape) - 1, -1, -1):
-        coordinate = place[k + 1] + step[k + 1] + carry
-        over = coordinate >= shape[k]
+        coordinate = position[k + 1] + step[k + 1] + carry
+        over = coordinate >= shape[k]  # at most one carry: both summands are below the size
         tap_coordinates = (tl.where(over, coordinate - shape[k], coordinate),) + tap_coordinates
         carry = over.to(coordinate.dtype)
-    return (place[0] + step[0] + carry,) + tap_coordinates
+    return (position[0] + step[0] + carry,) + tap_coordinates
 
 
 @triton.jit
-def convolved_tap(place, t, window, how, extents, stride, tap_stride, TRANSPOSED: tl.constexpr):
+def convolved_tap(position, t, window, how, extents, stride, tap_stride, TRANSPOSED: tl.constexpr):
     """Return the input offset for tap t, True if it is inside, and the tap's own offset in the weight.
 
     `how` holds stride, padding and dilation for each axis.
     """
-    offset, valid = place[0] * stride[0], place[0] >= 0
+    offset, valid = position[0] * stride[0], position[0] >= 0
     tap_offset = t * 0
     for k in tl.static_range(len(window) - 1, -1, -1):
         tap = t % window[k]
         t = t // window[k]
         tap_offset += tap * tap_stride[k]
         if TRANSPOSED:
-            far = place[k + 1] + how[3 * k + 1] - tap * how[3 * k + 2]
-            at = tl.maximum(far, 0) // how[3 * k]
+            far = position[k + 1] + how[3 * k + 1] - tap * how[3 * k + 2]
+            at = tl.maximum(far, 0) // how[3 * k]  # only multiples of the stride come from an input element
             valid &= (far >= 0) & (at * how[3 * k] == far)
         else:
-            at = place[k + 1] * how[3 * k] - how[3 * k + 1] + tap * how[3 * k + 2]
+            at = position[k + 1] * how[3 * k] - how[3 * k + 1] + tap * how[3 * k + 2]
         valid &= (at >= 0) & (at < extents[k])
         offset += at * stride[k + 2]
     return offset, valid, tap_offset
@@ -77,7 +80,7 @@ def multiples(values, UNIT: tl.constexpr):
 
 def wide_offsets(tensors):
     """Return True if offsets in any tensor may exceed 32 bits."""
-    return any([max(t.numel(), reach(t.shape, [t.stride()])) > 2147483647 - 2**20 for t in tensors])
+    return any([max(t.numel(), reach(t.shape, [t.stride()])) > LARGEST_TAP_OFFSET for t in tensors])
 
 
 def axis_integers(stride, padding, dilation):

@@ -10,10 +10,13 @@ import triton.language as tl
 from blocks.arithmetic import identity
 from blocks.creation import as_bits, fill
 from blocks.elementwise import elementwise
-from blocks.offsets import coalesce, plain, plain_value, reach, sixteenths
+from blocks.limits import INT32_MAX
+from blocks.offsets import TINY_TENSOR, coalesce, plain, plain_value, reach, sixteenths
 from blocks.types import compute_types, convert, number_argument, number_value
 
 __all__ = ["copy_into", "in_tiles"]
+
+TILE_BYTES = 8192  # result bytes per tile for operands that rows share: 32 for each thread in 8 warps
 
 
 @triton.jit
@@ -51,15 +54,22 @@ def tiled_kernel(
 ):
     """Apply FUNCTION to one [BLOCK_M, BLOCK_N] tile.
 
-    Parameters of the launch:
-        operands: tuple of pointers and encoded numbers; out_ptr is written.
-        shape, strides: merged dimensions, and strides for each operand and the result.
-        DOWN, ALONG: per operand and result, the stride along ACROSS and along the last dimension if it is 0
-            or 1, else 2; DOWN is None for a number.
+    Args:
+        operands: tuple of pointers, read, and encoded numbers.
+        out_ptr: result, written.
+        shape: merged dimensions, encoded by `plain`.
+        strides: strides for each operand and the result, encoded by `plain`; () for a number.
+        FUNCTION: device function with one value per operand.
+        DOWN: per operand and result, the stride along ACROSS if it is 0 or 1, else 2; None for a number.
+        ALONG: the same for the last dimension.
         EVEN: per operand and result, 16 divides the other strides; then the same for both tile dimensions'
             sizes.
-        ACROSS: dimension along BLOCK_M; BLOCK_N runs along the last one.
+        COMMON: type to which elements are converted.
+        OPMATH: type to compute in.
         WIDE: offsets need int64.
+        ACROSS: dimension along BLOCK_M.
+        BLOCK_M: elements along ACROSS per tile.
+        BLOCK_N: elements along the last dimension per tile.
     """
     INDEX: tl.constexpr = tl.int64 if WIDE else tl.int32
     OUT: tl.constexpr = len(operands)
@@ -106,11 +116,11 @@ def in_tiles(function, *operands, common, out):
         out: Result tensor.
     """
     shape, strides = coalesce([*[x.expand(out.shape) for x in operands if isinstance(x, torch.Tensor)], out])
-    tile = tiling(shape, strides, out.element_size()) if out.numel() >= 4096 else None
+    tile = tiling(shape, strides, out.element_size()) if out.numel() >= TINY_TENSOR else None
     if tile is None:
         return elementwise(function, *operands, common=common, out=out)
     across, BLOCK_M, BLOCK_N = tile
-    wide = reach(shape, strides) > 2147483647
+    wide = reach(shape, strides) > INT32_MAX
     arguments, steps = [], []
     for x in operands:
         if isinstance(x, torch.Tensor):
@@ -127,12 +137,12 @@ def in_tiles(function, *operands, common, out):
         tuple(arguments),
         out,
         tuple([plain(n) for n in shape]),
-        tuple([tuple([plain(s) for s in own or ()]) for own in steps]),
+        tuple([tuple([plain(s) for s in step or ()]) for step in steps]),
         FUNCTION=function,
-        DOWN=tuple([None if own is None else min(own[across], 2) for own in steps]),
-        ALONG=tuple([None if own is None else min(own[-1], 2) for own in steps]),
+        DOWN=tuple([None if step is None else min(step[across], 2) for step in steps]),
+        ALONG=tuple([None if step is None else min(step[-1], 2) for step in steps]),
         EVEN=(
-            *[own is not None and _even(own, (across, len(shape) - 1)) for own in steps],
+            *[step is not None and _even(step, (across, len(shape) - 1)) for step in steps],
             *[size % 16 == 0 for size in sizes],
         ),
         COMMON=COMMON,
@@ -161,7 +171,7 @@ def tiling(shape, strides, size):
     if all([s[-1] for s in strides]):
         return None
     BLOCK_N = fullest(shape[-1], (1024, 512, 256, 128))
-    BLOCK_M = min(triton.next_power_of_2(shape[-2]), max(min(8192 // size, 4096) // BLOCK_N, 1))
+    BLOCK_M = min(triton.next_power_of_2(shape[-2]), max(min(TILE_BYTES // size, 4096) // BLOCK_N, 1))
     return (len(shape) - 2, BLOCK_M, BLOCK_N) if BLOCK_M * BLOCK_N >= 1024 else None
 
 

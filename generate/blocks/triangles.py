@@ -5,7 +5,8 @@ import math
 import triton
 import triton.language as tl
 from blocks.indexing import tile_offset
-from blocks.offsets import integer, integer_value, integers, merge, small_tile
+from blocks.limits import SMALL_TENSOR
+from blocks.offsets import TINY_TENSOR, integer, integer_value, integers, merge, small_tile
 
 
 @triton.jit
@@ -24,6 +25,23 @@ def triangle_kernel(
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
 ):
+    """Copy the triangles' part of one [BLOCK_M, BLOCK_N] tile, and store zeros outside.
+
+    Args:
+        x_ptr: m rows with n columns, read inside the triangles.
+        out_ptr: m rows with n columns, written.
+        m: rows in all matrices, encoded by `integer`, as are all integers.
+        n: columns.
+        rows: rows per matrix.
+        diagonal: columns from the main diagonal to the triangle's edge; negative below the main diagonal.
+        shape: merged sizes of all dimensions but the last.
+        stride: strides of x along these dimensions, then along a row.
+        out_stride: the same for the result.
+        UPPER: True for elements at or above the diagonal, False for those at or below it.
+        PLAIN: integers are encoded by `plain`.
+        BLOCK_M: rows per tile.
+        BLOCK_N: columns per tile.
+    """
     n = integer_value(n, PLAIN)
     across = tl.cdiv(n, BLOCK_N)
     row = (tl.program_id(0) // across).to(tl.int64) * BLOCK_M + tl.arange(0, BLOCK_M)
@@ -48,10 +66,10 @@ def triangle(x, out, diagonal, upper):
     m = math.prod(x.shape[:-1])
     shape, (stride, out_stride) = merge(x.shape[:-1], [x.stride()[:-1], out.stride()[:-1]])
     BLOCK_M, BLOCK_N = small_tile(n, 1024)
-    if m * n >= 4096:
+    if m * n >= TINY_TENSOR:
         BLOCK_N = min(triton.next_power_of_2(n), 1024)
         BLOCK_M = min(triton.next_power_of_2(m), 2048 // BLOCK_N)
-    PLAIN = m * n < 65536
+    PLAIN = m * n < SMALL_TENSOR
     triangle_kernel[(triton.cdiv(m, BLOCK_M) * triton.cdiv(n, BLOCK_N),)](
         x,
         out,

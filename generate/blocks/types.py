@@ -6,6 +6,9 @@ import torch
 import triton
 import triton.language as tl
 
+# Magnitude from which on fp32 rounds to infinity: halfway from its largest number to 2^128.
+FP32_OVERFLOW = 3.4028235677973366e38
+
 
 def compute_types(dtype):
     """Return the Triton types (common type for conversion, ATen's opmath type for computing).
@@ -50,9 +53,9 @@ def float_dtype(dtype):
     return dtype if dtype.is_floating_point or dtype.is_complex else torch.get_default_dtype()
 
 
-def identical_dtypes(first, *others):
+def identical_dtypes(first, *rest):
     """Raise RuntimeError unless all tensors have one dtype."""
-    dtypes = [t.dtype for t in others]
+    dtypes = [t.dtype for t in rest]
     if any([dtype != first.dtype for dtype in dtypes]):
         raise RuntimeError(f"tensors of {[first.dtype, *dtypes]}")
 
@@ -81,14 +84,14 @@ def number_argument(value, dtype):
         value = _float64_bits(float(value))
     if dtype == torch.float64 or not dtype.is_floating_point:
         return int(value) ^ 0x555555555555555B
-    return float(value) if abs(value) < 3.4028235677973366e38 or value != value else math.copysign(math.inf, value)
+    return float(value) if abs(value) < FP32_OVERFLOW or value != value else math.copysign(math.inf, value)
 
 
 def _float64_bits(value):
     """Return a Python float's bits as a signed 64-bit integer (IEEE 754 binary64)."""
     if value != value:
         return 0x7FF8000000000000
-    fraction, exponent = math.frexp(abs(value))  # in [0.5, 1)
+    fraction, exponent = math.frexp(abs(value))  # fraction in [0.5, 1), so IEEE's exponent is one less
     if value in (math.inf, -math.inf):
         bits = 0x7FF << 52
     elif value == 0 or exponent < -1021:  # subnormal

@@ -6,6 +6,7 @@ import torch
 import triton
 import triton.language as tl
 from blocks.creation import fill
+from blocks.limits import INT32_MAX
 from blocks.offsets import integer_values, integers, plain, plain_value, reach
 from blocks.windows import batched, place_of, suggested_format
 
@@ -27,13 +28,22 @@ def unpool_kernel(
 ):
     """Scatter BLOCK values to their indices in the output planes.
 
-    Parameters of the launch:
-        x_ptr, index_ptr: [batch, channel, ...] with these sizes, read with their strides.
-        out_ptr: planes with `area` elements, written.
-        out_strides: strides between batches, between channels and between a plane's elements, which are
-            evenly spaced.
-
     An index that is out of bounds writes nothing.
+
+    Args:
+        x_ptr: [batch, channel, ...] with these sizes, read with `strides`.
+        index_ptr: the same shape, int64, positions in the output plane, read with `index_strides`.
+        out_ptr: planes with `area` elements, written.
+        n: elements of x, encoded by `plain`, as are all integers.
+        area: elements per output plane.
+        sizes: shape of x.
+        strides: strides of x.
+        index_strides: strides of the indices.
+        out_strides: strides between batches, between channels and between a plane's elements, which are evenly
+            spaced.
+        WIDTH: number of dimensions.
+        WIDE: offsets need int64.
+        BLOCK: elements per program.
     """
     i = tl.program_id(0).to(tl.int64 if WIDE else tl.int32) * BLOCK + tl.arange(0, BLOCK)
     mask = i < plain_value(n)
@@ -47,6 +57,7 @@ def unpool_kernel(
     index = tl.load(index_ptr + index_offset, mask=mask, other=-1).to(tl.int64)
     mask = mask & (index >= 0) & (index < plain_value(area))
     x = tl.load(x_ptr + offset, mask=mask, other=0)
+    # if an index occurs twice in a plane, any of its values may win, as in ATen
     tl.store(
         out_ptr
         + plane_coordinates[0] * out_strides[0]
@@ -70,7 +81,8 @@ def unpool(x, indices, axes, output_size):
     if n and area:
         inputs, index, planes = [batched(t, axes) for t in (x, indices, out)]
         tensors = inputs.stride(), index.stride()
-        wide = max(n, out.numel(), reach(inputs.shape, tensors)) > 2147483647 - 1024
+        # the last program's lanes go beyond n by less than 1024
+        wide = max(n, out.numel(), reach(inputs.shape, tensors)) > INT32_MAX - 1024
         unpool_kernel[(triton.cdiv(n, 1024),)](
             inputs,
             index,

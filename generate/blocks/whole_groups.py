@@ -6,9 +6,13 @@ import torch
 import triton
 import triton.language as tl
 from blocks.arithmetic import divide, root
+from blocks.limits import PROCESSORS
 from blocks.offsets import plain, plain_value
 from blocks.tiles import fullest
 from blocks.types import compute_types, convert, number_argument, number_value
+from blocks.whole_rows import MAX_WHOLE_ELEMENTS
+
+SMALLEST_GROUP = 512  # elements; a smaller group gives a warp less than 16 for each lane
 
 
 @triton.jit
@@ -31,12 +35,22 @@ def whole_group_kernel(
 ):
     """Normalize one group that the program holds whole, so it is read once.
 
-    Parameters of the launch:
-        x_ptr, out_ptr: contiguous [N, channels, pixels], read and written.
-        weight_ptr, bias_ptr: one value per channel, or None.
-        mean_ptr, rstd_ptr: one value per group, written.
-        group, channels, pixels: groups per image, channels per group and pixels per channel.
+    Args:
+        x_ptr: contiguous [N, group, channels, pixels], read.
+        weight_ptr: [group * channels], read, or None for ones.
+        bias_ptr: [group * channels], read, or None for zeros.
+        out_ptr: contiguous [N, group, channels, pixels], written.
+        mean_ptr: [N, group], written.
+        rstd_ptr: [N, group], inverse deviations, written.
+        eps: number added to the variance, encoded by `number_argument`.
+        group: groups per image, encoded by `plain`.
+        channels: channels per group, encoded by `plain`.
+        pixels: pixels per channel, encoded by `plain`.
+        COMMON: type to which elements are converted.
+        OPMATH: type to compute in.
         EVEN: divisor of the pixel count that the compiler may assume.
+        BLOCK_M: channels per tile, at least those in a group.
+        BLOCK_N: pixels per tile, at least those in a channel.
     """
     channels, pixels = plain_value(channels), plain_value(pixels) // EVEN * EVEN
     count = channels * pixels
@@ -50,6 +64,7 @@ def whole_group_kernel(
     mean += tl.sum(tl.where(inside, x - mean, 0)) / count
     centered = tl.where(inside, x - mean, 0)
     rest = tl.sum(centered) / count
+    # `rest` is the rounding error of the mean; its square corrects the variance
     variance = tl.sum(centered * centered) / count - rest * rest
     variance = tl.where(variance < 0, 0, variance) + number_value(eps, OPMATH)
     rstd = divide(tl.full([1], 1, OPMATH), root(tl.full([1], 0, OPMATH) + variance))
@@ -59,7 +74,7 @@ def whole_group_kernel(
     scale = tl.broadcast_to(rstd, [BLOCK_M])
     if weight_ptr is not None:
         scale *= tl.load(weight_ptr + first + c, mask=c < channels, other=0).to(OPMATH)
-    shift = tl.full([BLOCK_M], -0.0, OPMATH)
+    shift = tl.full([BLOCK_M], -0.0, OPMATH)  # x + -0.0 is x for both zeros
     if bias_ptr is not None:
         shift = tl.load(bias_ptr + first + c, mask=c < channels, other=0).to(OPMATH)
     result = (centered - rest) * scale[:, None] + shift[:, None]
@@ -97,12 +112,23 @@ def group_gradients_kernel(
 
     If out_ptr is not None, the kernel then stores the gradients for the group's elements.
 
-    Parameters of the launch:
-        x_ptr, grad_ptr: contiguous [N, channels, pixels], read.
-        mean_ptr, rstd_ptr, weight_ptr: values per group and, unless None, per channel.
-        out_ptr: gradient of x, or None.
-        total_ptr, product_ptr: [N, C] sums, written.
-        group, channels, pixels, EVEN: as in `whole_group_kernel`.
+    Args:
+        x_ptr: contiguous [N, group, channels, pixels], read.
+        grad_ptr: contiguous [N, group, channels, pixels], read.
+        mean_ptr: [N, group], read.
+        rstd_ptr: [N, group], inverse deviations, read.
+        weight_ptr: [group * channels], read, or None for ones.
+        out_ptr: gradient of x in its shape, written, or None.
+        total_ptr: [N, group * channels], sums of the gradients, written.
+        product_ptr: [N, group * channels], sums of the products, written.
+        group: groups per image, encoded by `plain`.
+        channels: channels per group, encoded by `plain`.
+        pixels: pixels per channel, encoded by `plain`.
+        COMMON: type to which elements are converted.
+        OPMATH: type to compute in.
+        EVEN: divisor of the pixel count that the compiler may assume.
+        BLOCK_M: channels per tile.
+        BLOCK_N: pixels per tile.
     """
     channels, pixels = plain_value(channels), plain_value(pixels) // EVEN * EVEN
     program = tl.program_id(0).to(tl.int64)
@@ -130,6 +156,7 @@ def group_gradients_kernel(
             sums, products = sums * weight, products * weight
         all_total += sums
         all_product += products
+    # the gradient needs sums over the whole group, so x and grad are read again, from the cache
     if out_ptr is not None:
         out_ptr += program * channels * pixels
         count = tl.zeros([], OPMATH) + channels * pixels
@@ -153,14 +180,14 @@ def dense_groups(sizes, group, *tensors):
     """Return True if all tensors are contiguous and there are enough groups for one program each."""
     N, C, pixels = sizes
     dense = all([t is None or t.is_contiguous() for t in tensors])
-    return dense and N * group >= 132 and C // group * pixels >= 512
+    return dense and N * group >= PROCESSORS and C // group * pixels >= SMALLEST_GROUP
 
 
 def group_norm_whole(x, weight, bias, out, sizes, group, eps, common, dtype):
     """Fill `out` and return each group's mean and inverse deviation, or None if a group is too large to hold."""
     channels, pixels = sizes[1] // group, sizes[2]
     BLOCK_M, BLOCK_N = triton.next_power_of_2(channels), triton.next_power_of_2(pixels)
-    most = 16384 if common == torch.float64 else 32768
+    most = MAX_WHOLE_ELEMENTS // 2 if common == torch.float64 else MAX_WHOLE_ELEMENTS
     if most < BLOCK_M * BLOCK_N:
         return None
     mean, rstd = [torch.empty((sizes[0], group), dtype=dtype, device=x.device) for _ in range(2)]

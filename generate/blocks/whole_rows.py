@@ -6,8 +6,15 @@ deviations from it are summed.
 
 import triton
 import triton.language as tl
+from blocks.limits import INT32_MAX, PROCESSORS
 from blocks.offsets import merge, plain, plain_value, reach, sixteenths, stride_hint, strided
 from blocks.types import compute_types, convert, number_value
+
+# Most fp32 elements that a program holds in registers: 64 for each thread in 16 warps. It holds half as many fp64
+# elements.
+MAX_WHOLE_ELEMENTS = 32768
+
+WHOLE_TILE = 2048  # least elements per program, so that its 4 warps have 16 for each thread
 
 
 @triton.jit
@@ -32,11 +39,12 @@ def row_moments(x, mask, n, KIND: tl.constexpr):
     mean += tl.sum(tl.where(mask, x - mean[:, None], 0), 1) * share
     centered = tl.where(mask, x - mean[:, None], 0)
     rest, squares = tl.reduce((centered, centered * centered), 1, both_added)
+    # `rest` would be 0 without rounding errors; its square corrects the deviations
     squares -= rest * (rest * share)
-    found = mean + rest * share, tl.where(squares < 0, 0, squares), count
+    moment_values = mean + rest * share, tl.where(squares < 0, 0, squares), count
     if KIND == "moments":
-        found = found + (total,)
-    return found
+        moment_values = moment_values + (total,)
+    return moment_values
 
 
 @triton.jit
@@ -61,12 +69,24 @@ def whole_rows_kernel(
 ):
     """Store FINISH's results for rows with n contiguous elements each, or their moments if FINISH is None.
 
-    Parameters of the launch:
+    Args:
         x_ptr: m rows, read; kept_shape and kept_stride walk from row to row.
-        outs: tuple with result pointers, written.
-        numbers: further arguments for FINISH.
+        outs: tuple of pointers to results, [m] each, written.
+        numbers: further arguments for FINISH, encoded by `number_argument`.
+        m: number of rows, encoded by `plain`, as are all integers.
+        n: elements per row.
         count: elements that make one result.
+        kept_shape: sizes for the walk from row to row; () for a single dimension.
+        kept_stride: strides from row to row.
+        KIND: "welford", or "moments" to make the sum, too.
+        FINISH: device function that makes the results, or None to store the moments.
+        COMMON: type to which elements are converted.
+        OPMATH: type to compute in.
+        KEPT_HINT: `stride_hint` for the walk from row to row.
         EVEN: 16 divides n.
+        WIDE: offsets need int64.
+        BLOCK_M: rows per program.
+        BLOCK_N: lanes per row, at least n.
     """
     m, n = plain_value(m), sixteenths(plain_value(n), EVEN)
     rows = tl.program_id(0).to(tl.int64 if WIDE else tl.int32) * BLOCK_M + tl.arange(0, BLOCK_M)
@@ -95,8 +115,9 @@ def held_rows(m, n, rows, cols, most):
     `cols` are (shape, strides) by `merge` for the m results and the n elements per result. `most` is the
     largest row.
     """
+    # a shorter row leaves lanes of its warp idle, and each processor needs a program
     inner, stride = cols[0][-1] if cols[0] else n, cols[1][0]
-    if stride[-1] != 1 or not 32 <= inner <= most or m * n < 132 * max(inner, 2048):
+    if stride[-1] != 1 or not 32 <= inner <= most or m * n < PROCESSORS * max(inner, WHOLE_TILE):
         return None
     shape, strides = merge([*(rows[0] or (m,)), *cols[0][:-1]], [[*rows[1][0], *stride[:-1]]])
     return shape, strides[0], inner
@@ -110,7 +131,7 @@ def launch_whole_rows(kind, finish, x, outs, numbers, sizes, rows, common):
     m, n, _ = sizes
     COMMON, OPMATH = compute_types(common)
     BLOCK_N = triton.next_power_of_2(n)
-    BLOCK_M = max(2048 // BLOCK_N, 1)
+    BLOCK_M = max(WHOLE_TILE // BLOCK_N, 1)
     whole_rows_kernel[(triton.cdiv(m, BLOCK_M),)](
         x,
         tuple(outs),
@@ -124,7 +145,7 @@ def launch_whole_rows(kind, finish, x, outs, numbers, sizes, rows, common):
         OPMATH=OPMATH,
         KEPT_HINT=stride_hint(rows[0], rows[1], True),
         EVEN=n % 16 == 0,
-        WIDE=reach(rows[0] or (m,), [rows[1]]) + BLOCK_M * BLOCK_N > 2147483647,
+        WIDE=reach(rows[0] or (m,), [rows[1]]) + BLOCK_M * BLOCK_N > INT32_MAX,
         BLOCK_M=BLOCK_M,
         BLOCK_N=BLOCK_N,
         num_warps=max(min(BLOCK_M * BLOCK_N // 1024, 16), 4),

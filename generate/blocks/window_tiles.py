@@ -22,6 +22,11 @@ __all__ = [
     "unrolled",
 ]
 
+UNROLLED_TAPS = 8  # most taps that are unrolled, because each is a copy of the loop's body
+
+# Taps from which on a warp shares a window: with fewer, the lanes for its taps would not be full (`windows`).
+SHARED_TAPS = 32
+
 
 @triton.jit
 def tile_place(
@@ -57,9 +62,9 @@ def tile_place(
         flat_row = outer * second + row
         inside = row < second
     offsets = flat_row * inner + column
-    found = (row,) if LAST else (column,) if AXES == 1 else (row, column)
-    for k in tl.static_range(AXES - len(found) + 1, 1, -1):
-        found = (outer % sizes[k],) + found
+    position = (row,) if LAST else (column,) if AXES == 1 else (row, column)
+    for k in tl.static_range(AXES - len(position) + 1, 1, -1):
+        position = (outer % sizes[k],) + position
         outer = outer // sizes[k]
     if LAST:
         channel = column
@@ -68,47 +73,49 @@ def tile_place(
     else:
         channel = outer % sizes[1]
         outer = outer // sizes[1]
-    return (outer, channel) + found, inside, column < inner, offsets
+    return (outer, channel) + position, inside, column < inner, offsets
 
 
 @triton.jit
-def axis_tap(AXIS: tl.constexpr, K: tl.constexpr, place, t, strides, numbers, FLOAT: tl.constexpr):
+def axis_tap(AXIS: tl.constexpr, K: tl.constexpr, position, t, strides, numbers, FLOAT: tl.constexpr):
     """Return (offset, weight or size, True if the tap exists, coordinate) for tap t along axis K.
 
     A negative K stands for a missing axis, with one tap that changes nothing.
     """
-    t = place[0] * 0 + t
+    t = position[0] * 0 + t
     if K >= 0:
         floats = ()
         for j in tl.static_range(len(numbers[K][1])):
             floats = floats + (number_value(numbers[K][1][j], FLOAT),)
-        at, by, there = AXIS(place[K + 2], t, integer_values(numbers[K][0], True), floats)
-        found = at * strides[K + 2], by, there, at
+        at, by, exists = AXIS(position[K + 2], t, integer_values(numbers[K][0], True), floats)
+        tap = at * strides[K + 2], by, exists, at
     else:
-        found = t * 0, 1, t == 0, t * 0
-    return found
+        tap = t * 0, 1, t == 0, t * 0
+    return tap
 
 
 @triton.jit
 def axis_taps(
-    AXIS: tl.constexpr, K: tl.constexpr, MOST: tl.constexpr, place, inside, strides, numbers, FLOAT: tl.constexpr
+    AXIS: tl.constexpr, K: tl.constexpr, MOST: tl.constexpr, position, inside, strides, numbers, FLOAT: tl.constexpr
 ):
     """Return all taps along an axis, as tuples from `axis_tap`."""
     results = ()
     for t in tl.static_range(MOST):
-        offset, by, exists, at = axis_tap(AXIS, K, place, t, strides, numbers, FLOAT)
+        offset, by, exists, at = axis_tap(AXIS, K, position, t, strides, numbers, FLOAT)
         results = results + ((offset, by, exists & inside, at),)
     return results
 
 
 @triton.jit
-def pair_of(by, there, REAL: tl.constexpr, ACC: tl.constexpr):
+def pair_of(by, exists, REAL: tl.constexpr, ACC: tl.constexpr):
     """Return the (weight, flag) pair for mode "spread"; a missing axis (not REAL) has a false flag."""
-    return (by[0].to(ACC), by[1]) if REAL else (tl.cast(by, ACC), there & (there != there))
+    return (by[0].to(ACC), by[1]) if REAL else (tl.cast(by, ACC), exists & (exists != exists))
 
 
 @triton.jit
-def add_row(acc, x_ptr, chosen_ptr, own, first, second, taps, chosen_strides, AXES: tl.constexpr, MODE: tl.constexpr):
+def add_row(
+    acc, x_ptr, chosen_ptr, target, first, second, taps, chosen_strides, AXES: tl.constexpr, MODE: tl.constexpr
+):
     """Add to acc all taps along the last axis, at one tap along each other axis.
 
     `chosen_ptr` is None, or a tensor with an index per input element; the element then counts only for that
@@ -128,7 +135,7 @@ def add_row(acc, x_ptr, chosen_ptr, own, first, second, taps, chosen_strides, AX
         valid = exists & taps[k][2]
         if chosen_ptr is not None:
             chosen = tl.load(chosen_ptr + (where + taps[k][3] * chosen_strides[AXES + 1]), mask=valid, other=-1)
-            valid &= chosen == own
+            valid &= chosen == target
         x = tl.load(x_ptr + (offset + taps[k][0]), mask=valid, other=0).to(ACC)
         if MODE == "weigh":
             x *= tl.where(exists, weight, 0) * tl.where(taps[k][2], tl.cast(taps[k][1], ACC), 0)
@@ -167,22 +174,34 @@ def tile_kernel(
 ):
     """Compute one tile; see `windows` for the modes.
 
-    Parameters of the launch:
+    Args:
         x_ptr: [batch, channel, ...], read with `strides`.
-        chosen_ptr: index per input element, or None.
+        chosen_ptr: index in the result's plane per input element, read with `chosen_strides`, or None.
         out_ptr: result with these sizes, written densely.
-        rows: result rows, for FLAT tiles.
-        most: taps along the three axes.
-        numbers: (integers, floats) per axis.
+        rows: result rows in all dimensions but the innermost, for FLAT tiles, encoded by `plain`.
+        sizes: result shape, encoded by `integers`.
+        strides: strides of x, encoded by `integers`.
+        chosen_strides: strides for chosen_ptr, encoded by `integers`, or ().
+        most: taps along the three axes, encoded by `integers`; 1 for a missing axis.
+        numbers: (integers, floats) per axis for the axis function, encoded.
+        AXIS: axis function.
+        MODE: as in `windows`.
+        SECOND: taps along the axis before the last, unrolled, or 0 to count these at run time.
         TAPS: taps along the last axis, unrolled.
-        SECOND: taps along the axis before, or 0 if these are counted at run time.
         LAST: channels are innermost.
+        FLAT: rows run through all dimensions but the innermost.
+        FLOAT: type of the axis function's floats.
+        ACC: type to accumulate in.
+        WIDE: offsets need int64.
+        BLOCK_M: rows per tile.
+        BLOCK_N: elements of each row per tile.
     """
     AXES: tl.constexpr = len(sizes) - 2
     sizes, strides = integer_values(sizes, True), integer_values(strides, True)
     most = integer_values(most, True)
     tile_coordinates, inside, across, offset = tile_place(sizes, plain_value(rows), LAST, FLAT, WIDE, BLOCK_M, BLOCK_N)
     x_ptr += tile_coordinates[0] * strides[0] + tile_coordinates[1] * strides[1]
+    # the last axis' taps are the same at all taps along the other axes, so they stay in registers
     taps = axis_taps(AXIS, AXES - 1, TAPS, tile_coordinates, across, strides, numbers, FLOAT)
     plane = tile_coordinates[2]
     if chosen_ptr is not None:
@@ -193,8 +212,8 @@ def tile_kernel(
     if MODE == "copy":
         first = axis_tap(AXIS, AXES - 3, tile_coordinates, 0, strides, numbers, FLOAT)
         second = axis_tap(AXIS, AXES - 2, tile_coordinates, 0, strides, numbers, FLOAT)
-        there = first[2] & second[2] & inside & taps[0][2]
-        acc = tl.load(x_ptr + (first[0] + second[0] + taps[0][0]), mask=there, other=0)
+        exists = first[2] & second[2] & inside & taps[0][2]
+        acc = tl.load(x_ptr + (first[0] + second[0] + taps[0][0]), mask=exists, other=0)
     else:
         acc = tl.zeros([BLOCK_M, BLOCK_N], ACC)
         seconds = axis_taps(AXIS, AXES - 2, SECOND, tile_coordinates, inside, strides, numbers, FLOAT)
@@ -207,7 +226,7 @@ def tile_kernel(
                     second = axis_tap(AXIS, AXES - 2, tile_coordinates, u, strides, numbers, FLOAT)
                     second = (second[0], second[1], second[2] & inside, second[3])
                     acc = add_row(acc, x_ptr, chosen_ptr, plane, first, second, taps, chosen_strides, AXES, MODE)
-        if MODE == "mean":
+        if MODE == "mean":  # the size does not depend on the tap
             size = axis_tap(AXIS, AXES - 3, tile_coordinates, 0, strides, numbers, FLOAT)[1]
             size = size * axis_tap(AXIS, AXES - 2, tile_coordinates, 0, strides, numbers, FLOAT)[1] * taps[0][1]
             size = tl.cast(size, ACC) + tl.zeros_like(acc)
@@ -239,10 +258,24 @@ def tile_largest_kernel(
 
     Taps come in index order: the first among equals wins, and the last among NaNs.
 
-    Parameters of the launch:
+    Args:
         x_ptr: [batch, channel, ...], read with `strides`.
-        out_ptr, index_ptr: results with these sizes, written densely.
-        rows, most, numbers: as in `tile_kernel`.
+        out_ptr: largest elements with these sizes, written densely.
+        index_ptr: their indices, int64, written densely.
+        rows: result rows in all dimensions but the innermost, for FLAT tiles, encoded by `plain`.
+        sizes: result shape, encoded by `integers`.
+        strides: strides of x, encoded by `integers`.
+        most: taps along the three axes, encoded by `integers`; 1 for a missing axis.
+        numbers: (integers, floats) per axis for the axis function, encoded.
+        extents: sizes of the input plane, encoded by `integers`.
+        AXIS: axis function.
+        LEAST: least value in the dtype.
+        TAPS: taps along the last axis, unrolled.
+        LAST: channels are innermost.
+        FLAT: rows run through all dimensions but the innermost.
+        WIDE: offsets need int64.
+        BLOCK_M: rows per tile.
+        BLOCK_N: elements of each row per tile.
     """
     AXES: tl.constexpr = len(sizes) - 2
     sizes, strides = integer_values(sizes, True), integer_values(strides, True)
@@ -261,6 +294,7 @@ def tile_largest_kernel(
             for k in tl.static_range(TAPS):
                 valid = exists & taps[k][2]
                 x = tl.load(x_ptr + (offset + taps[k][0]), mask=valid, other=LEAST)
+                # the first tap wins even if it is LEAST, so each result has an index
                 better = valid & ((x > best) | (x != x) | (index < 0))
                 best = tl.where(better, x, best)
                 index = tl.where(better, before + taps[k][3], index)
@@ -274,7 +308,7 @@ def fits_tiles(most, long):
     total = 1
     for taps in most:
         total *= taps
-    return most[-1] <= 8 and (not long or total < 32)
+    return most[-1] <= UNROLLED_TAPS and (not long or total < SHARED_TAPS)
 
 
 def tile_grid(out, last):
@@ -283,9 +317,11 @@ def tile_grid(out, last):
     `last` means that channels are innermost.
     """
     inner, second = (out.shape[1], out.shape[-1]) if last else (out.shape[-1], out.shape[-2])
+    # the width that pads least, and the largest among equals
     _, width = max([(-triton.cdiv(inner, n) * n, n) for n in (32, 64, 128)])
     BLOCK_N = width if inner > 32 else triton.next_power_of_2(inner)
     BLOCK_M = min(triton.next_power_of_2(second), 1024 // BLOCK_N)
+    # a small plane would leave most of a tile idle, so a tile's rows then run through several planes
     rows, flat = out.numel() // inner, BLOCK_M * BLOCK_N < 256
     BLOCK_M = 1024 // BLOCK_N if flat else BLOCK_M
     tiles = triton.cdiv(rows, BLOCK_M) if flat else rows // second * triton.cdiv(second, BLOCK_M)
@@ -307,4 +343,4 @@ def tile_arguments(out, last, most, wide):
 def unrolled(most):
     """Return the taps to unroll along the axis before the last, or 0 if they are too many with the last one's."""
     second, last = (1, *most)[-2:]
-    return second if second * last <= 8 else 0
+    return second if second * last <= UNROLLED_TAPS else 0

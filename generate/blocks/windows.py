@@ -15,10 +15,13 @@ import torch
 import triton
 import triton.language as tl
 from blocks.arithmetic import divide
+from blocks.limits import INT32_MAX
 from blocks.line_copies import copy_lines, fits_lines
 from blocks.offsets import integer_values, integers, plain, plain_value, reach
 from blocks.types import compute_types, convert, number_argument, number_value
-from blocks.window_tiles import fits_tiles, tile_arguments, tile_kernel, tile_largest_kernel, unrolled
+from blocks.window_tiles import SHARED_TAPS, fits_tiles, tile_arguments, tile_kernel, tile_largest_kernel, unrolled
+
+LARGEST_WINDOW_OFFSET = INT32_MAX - 2048  # for int32; 2048 leaves room for the lanes beyond the last result and tap
 
 
 @triton.jit
@@ -38,7 +41,7 @@ def place_of(i, sizes, LAST: tl.constexpr):
 
 
 @triton.jit
-def window_tap(AXIS: tl.constexpr, place, t, most, strides, numbers, FLOAT: tl.constexpr, MODE: tl.constexpr):
+def window_tap(AXIS: tl.constexpr, position, t, most, strides, numbers, FLOAT: tl.constexpr, MODE: tl.constexpr):
     """Return (input offset, product of weights, True if the tap exists, coordinates) for tap t.
 
     Taps run through the last axis first.
@@ -50,7 +53,7 @@ def window_tap(AXIS: tl.constexpr, place, t, most, strides, numbers, FLOAT: tl.c
         for j in tl.static_range(len(numbers[k][1])):
             floats = floats + (number_value(numbers[k][1][j], FLOAT),)
         integers_of_axis = integer_values(numbers[k][0], True)
-        at, by, exists = AXIS(place[k + 2], t % most[k], integers_of_axis, floats)
+        at, by, exists = AXIS(position[k + 2], t % most[k], integers_of_axis, floats)
         t = t // most[k]
         position_coordinates = (at,) + position_coordinates
         offset += at * strides[k + 2]
@@ -85,20 +88,41 @@ def window_kernel(
     BLOCK_M: tl.constexpr,
     BLOCK_K: tl.constexpr,
 ):
+    """Compute BLOCK_M results, each from its window in x, BLOCK_K taps at a time.
+
+    Args:
+        x_ptr: [batch, channel, ...], read with `strides`.
+        chosen_ptr: index in the result's plane per input element, read with `chosen_strides`, or None.
+        out_ptr: n results, written densely.
+        n: number of results, encoded by `plain`.
+        sizes: result shape, encoded by `integers`.
+        strides: strides of x, encoded by `integers`.
+        chosen_strides: strides for chosen_ptr, encoded by `integers`, or ().
+        most: taps along each axis, encoded by `integers`.
+        numbers: (integers, floats) per axis for the axis function, encoded.
+        AXIS: axis function.
+        MODE: as in `windows`.
+        LAST: channels are innermost in the result.
+        FLOAT: type of the axis function's floats.
+        ACC: type to accumulate in.
+        WIDE: offsets need int64.
+        BLOCK_M: results per program.
+        BLOCK_K: lanes that share a result's taps.
+    """
     INDEX: tl.constexpr = tl.int64 if WIDE else tl.int32
     flat = tl.program_id(0).to(INDEX) * BLOCK_M + tl.arange(0, BLOCK_M)
     n = plain_value(n)
     sizes, strides = integer_values(sizes, True), integer_values(strides, True)
     most = integer_values(most, True)
-    place = place_of(flat[:, None], sizes, LAST)
+    position = place_of(flat[:, None], sizes, LAST)
     inside = flat[:, None] < n
-    x_ptr += place[0] * strides[0] + place[1] * strides[1]
+    x_ptr += position[0] * strides[0] + position[1] * strides[1]
     if chosen_ptr is not None:
         chosen_strides = integer_values(chosen_strides, True)
-        chosen_ptr += place[0] * chosen_strides[0] + place[1] * chosen_strides[1]
-        own = tl.zeros_like(place[2])
+        chosen_ptr += position[0] * chosen_strides[0] + position[1] * chosen_strides[1]
+        plane_index = tl.zeros_like(position[2])
         for k in tl.static_range(len(most)):
-            own = own * sizes[k + 2] + place[k + 2]
+            plane_index = plane_index * sizes[k + 2] + position[k + 2]
     lanes = tl.arange(0, BLOCK_K)[None, :].to(INDEX)
     total = 1
     for k in tl.static_range(len(most)):
@@ -106,17 +130,17 @@ def window_kernel(
     acc = tl.zeros([BLOCK_M, BLOCK_K], ACC)
     for start in range(0, total, BLOCK_K):
         t = start + lanes
-        offset, weight, valid, here = window_tap(AXIS, place, t, most, strides, numbers, FLOAT, MODE)
+        offset, weight, valid, here = window_tap(AXIS, position, t, most, strides, numbers, FLOAT, MODE)
         valid &= inside & (t < total)
         if chosen_ptr is not None:
             where = tl.zeros_like(t)
             for k in tl.static_range(len(most)):
                 where += here[k] * chosen_strides[k + 2]
-            valid &= tl.load(chosen_ptr + where, mask=valid, other=-1) == own
+            valid &= tl.load(chosen_ptr + where, mask=valid, other=-1) == plane_index
         x = tl.load(x_ptr + offset, mask=valid, other=0).to(ACC)
         if MODE == "weigh":
             x = tl.where(valid, x * weight.to(ACC), 0)
-        elif MODE == "spread":
+        elif MODE == "spread":  # x * 0 is NaN for an infinite element, as in ATen's sum of the products
             x = tl.where(valid, x * weight[0].to(ACC) + tl.where(weight[1], x * 0, 0), 0)
         elif MODE == "share":
             size = tl.broadcast_to(weight.to(ACC), [BLOCK_M, BLOCK_K])
@@ -124,8 +148,8 @@ def window_kernel(
             x = tl.where(valid, x, 0)
         acc += x
     out = tl.sum(acc, 1)
-    if MODE == "mean":
-        _, size, _, _ = window_tap(AXIS, place, lanes * 0, most, strides, numbers, FLOAT, MODE)
+    if MODE == "mean":  # the size does not depend on the tap
+        _, size, _, _ = window_tap(AXIS, position, lanes * 0, most, strides, numbers, FLOAT, MODE)
         size = tl.max(tl.broadcast_to(size, [BLOCK_M, BLOCK_K]), 1).to(ACC)
         out = out // size if ACC.is_int() else divide(out, size)
     tl.store(out_ptr + flat, convert(out, out_ptr.dtype.element_ty), mask=flat < n)
@@ -159,12 +183,22 @@ def largest_kernel(
 ):
     """Store each window's largest element and its index in the input plane, which has these extents.
 
-    Parameters of the launch:
+    Args:
         x_ptr: [batch, channel, ...], read with `strides`.
-        out_ptr, index_ptr: n results with these sizes, written densely.
-        most: taps along each axis.
-        numbers: (integers, floats) per axis.
-        LEAST: least value in the dtype; LAST: channels are innermost.
+        out_ptr: n largest elements, written densely.
+        index_ptr: their indices, int64, written densely.
+        n: number of results, encoded by `plain`.
+        sizes: result shape, encoded by `integers`.
+        strides: strides of x, encoded by `integers`.
+        most: taps along each axis, encoded by `integers`.
+        numbers: (integers, floats) per axis for the axis function, encoded.
+        extents: sizes of the input plane, encoded by `integers`.
+        AXIS: axis function.
+        LEAST: least value in the dtype.
+        LAST: channels are innermost in the result.
+        WIDE: offsets need int64.
+        BLOCK_M: results per program.
+        BLOCK_K: lanes that share a window's taps.
     """
     INDEX: tl.constexpr = tl.int64 if WIDE else tl.int32
     flat = tl.program_id(0).to(INDEX) * BLOCK_M + tl.arange(0, BLOCK_M)
@@ -179,6 +213,7 @@ def largest_kernel(
     for k in tl.static_range(len(most)):
         total = total * most[k]
     best = tl.full([BLOCK_M, BLOCK_K], LEAST, x_ptr.dtype.element_ty)
+    # the largest int64 loses against each tap's index, so a window of least values has an index, too
     index = tl.full([BLOCK_M, BLOCK_K], 0x7FFFFFFFFFFFFFFF, tl.int64)
     for start in range(0, total, BLOCK_K):
         t = start + lanes
@@ -230,12 +265,12 @@ def window_result(like, size, dtype=None):
 def _window_arguments(x, out, axes, most):
     """Return (channels are innermost, tile, common arguments, offsets are wide) for a launch over `out`."""
     total, n = math.prod(most), out.numel()
-    BLOCK_K = 1 if total < 32 else 32 if total < 512 else 256
+    BLOCK_K = 1 if total < SHARED_TAPS else 32 if total < 512 else 256
     BLOCK_M = 512 if BLOCK_K == 1 else 1024 // BLOCK_K
-    wide = max(n, reach(x.shape, [x.stride()]), total) > 2147483647 - 2048
+    wide = max(n, reach(x.shape, [x.stride()]), total) > LARGEST_WINDOW_OFFSET
     numbers = tuple([(integers(a, True), tuple(f)) for a, f in axes])
     arguments = integers(out.shape, True), integers(x.stride(), True), integers(most, True), numbers
-    return not out.is_contiguous(), (BLOCK_M, BLOCK_K), arguments, wide or _products(axes) > 2147483647
+    return not out.is_contiguous(), (BLOCK_M, BLOCK_K), arguments, wide or _products(axes) > INT32_MAX
 
 
 def _products(axes):
@@ -265,7 +300,7 @@ def windows(axis, mode, x, out, axes, most, chosen=None, float_type=torch.float3
     last, tile, (sizes, strides, most, numbers), wide = _window_arguments(x, out, axes, taps)
     numbers = tuple([(a, tuple([number_argument(v, float_type) for v in f])) for a, f in numbers])
     FLOAT, ACC = compute_types(float_type)[1], compute_types(out.dtype)[1]
-    wide = wide or (chosen is not None and reach(chosen.shape, [chosen.stride()]) > 2147483647)
+    wide = wide or (chosen is not None and reach(chosen.shape, [chosen.stride()]) > INT32_MAX)
     chosen_strides = () if chosen is None else integers(chosen.stride(), True)
     element_wise = chosen is not None and math.prod(taps) > 1  # with indices, this is faster element by element
     if mode == "copy" and fits_lines(x, out, last, axes):
@@ -305,7 +340,7 @@ def largest_of_windows(axis, x, out, indices, axes, most):
     last, tile, arguments, wide = _window_arguments(x, out, axes, most)
     least = -math.inf if x.is_floating_point() else torch.iinfo(x.dtype).min
     extents = integers(x.shape[2:], True)
-    wide = wide or math.prod(x.shape[2:]) > 2147483647
+    wide = wide or math.prod(x.shape[2:]) > INT32_MAX
     if fits_tiles(most, True):
         grid, rows, most, keywords = tile_arguments(out, last, most, wide)
         tile_operands = x, out, indices, rows, *arguments[:2], most, arguments[3], extents
