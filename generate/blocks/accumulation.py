@@ -29,6 +29,7 @@ def bits_float(bits):
 def rising(x):
     """Return an integer key that sorts like the float, with NaN as the largest key (for amax)."""
     bits = float_bits(x)
+    # As integers, negative floats sort in reverse; flipping all bits but the sign restores their order.
     MOST: tl.constexpr = 0x7FFFFFFFFFFFFFFF if x.dtype.is_fp64() else 0x7FFFFFFF
     return tl.where(x != x, MOST, tl.where(bits < 0, bits ^ MOST, bits))
 
@@ -106,6 +107,7 @@ def reduce_along(self, dim, index, source, kind, include_self, out=None):
         mode, encode, decode, storage, neutral_value = "add", identity, None, common, 0
     elif kind == "prod":
         mode, encode, decode, storage = "multiply", float_bits, bits_float, bits
+        # the bits of 1.0, because the products are bit patterns
         neutral_value = {torch.float32: 0x3F800000, torch.float64: 0x3FF0000000000000}.get(common, 1)
     elif kind in ("amax", "amin"):
         mode, encode, decode, storage = kind[1:], rising if kind == "amax" else falling, ordered_float, bits
@@ -127,6 +129,7 @@ def reduce_along(self, dim, index, source, kind, include_self, out=None):
         totals = elementwise(decode, totals, common=storage, dtype=common)
     if include_self and kind != "mean":
         return elementwise(identity, totals, common=common, out=out)
+    # A count for each element, because a mean needs it, and an element without values must keep self.
     counts = torch.empty(self.shape, dtype=torch.int32, device=device)
     one = torch.empty((), dtype=torch.int32, device=device)
     elementwise(identity, 0, common=torch.int32, out=counts)

@@ -23,6 +23,7 @@ def leading_bits(x):
 
     A product of two such numbers is exact in fp64, and so is the product with the remaining bits of another x.
     """
+    # -2^27 clears the last 27 of the 52 stored bits; the first one of the 26 that remain is implicit
     return (x.to(tl.int64, bitcast=True) & -134217728).to(tl.float64, bitcast=True)
 
 
@@ -42,6 +43,7 @@ def power_less_turns(t, turns):
     into three parts, so that the large partial products are exact. They are added with compensation, the
     largest first.
     """
+    # a + b + c is sqrt t: two Newton steps, each with the exact remainder d
     a = leading_bits(tl.sqrt(t))
     d = t - a * a
     b = leading_bits(d / (2 * a))

@@ -11,15 +11,20 @@ from blocks.offsets import plain, plain_value, strided, walk
 
 __all__ = ["label_of", "label_strides", "lengths_of", "log_sum", "log_sum_two", "steps_of"]
 
+# Integers that one launch stores. They are arguments, and the kernel unrolls one step for each.
+INTEGERS_PER_LAUNCH = 64
+
 
 @triton.jit
 def integer_list_kernel(out_ptr, values, first, n, BLOCK: tl.constexpr):
     """Store a tuple of BLOCK integers to out[first], out[first + 1], ..., up to out[n - 1].
 
-    Parameters of the launch:
+    Args:
         out_ptr: [n] int64, written.
         values: Tuple of BLOCK integers encoded by `plain`.
-        first, n: First element to write, and the length of `out`, encoded by `plain`.
+        first: First element to write, encoded by `plain`.
+        n: Length of `out`, encoded by `plain`.
+        BLOCK: Integers per launch.
     """
     lane = tl.arange(0, BLOCK)
     value = tl.zeros([BLOCK], tl.int64)
@@ -30,12 +35,13 @@ def integer_list_kernel(out_ptr, values, first, n, BLOCK: tl.constexpr):
 
 
 def integer_list(values, device):
-    """Return a new int64 tensor with these non-negative integers, written by launches of 64 integers each."""
+    """Return a new int64 tensor with these non-negative integers, written by launches of INTEGERS_PER_LAUNCH each."""
     out = torch.empty(len(values), dtype=torch.int64, device=device)
-    for first in range(0, len(values), 64):
-        some = [plain(v) for v in values[first : first + 64]]
-        some = tuple(some + [plain(0)] * (64 - len(some)))
-        integer_list_kernel[(1,)](out, some, plain(first), plain(len(values)), BLOCK=64, num_warps=2)
+    BLOCK = INTEGERS_PER_LAUNCH
+    for first in range(0, len(values), BLOCK):
+        some = [plain(v) for v in values[first : first + BLOCK]]
+        some = tuple(some + [plain(0)] * (BLOCK - len(some)))  # one tuple length, so that one variant serves all
+        integer_list_kernel[(1,)](out, some, plain(first), plain(len(values)), BLOCK=BLOCK, num_warps=2)
     return out
 
 
@@ -45,13 +51,14 @@ def lengths_kernel(input_ptr, target_ptr, table_ptr, n, steps, BLOCK: tl.constex
 
     A single program instance runs the kernel, because the offsets need a running sum over all sequences.
 
-    Parameters of the launch:
-        input_ptr: N input lengths, read.
-        target_ptr: N target lengths, read.
+    Args:
+        input_ptr: [n] input lengths, read.
+        target_ptr: [n] target lengths, read.
         table_ptr: [3 * n + 5] int64, written: the three rows of `lengths_of`, then the least and the largest
             input length, the least and the largest label count, and the total label count.
         n: Sequence count.
         steps: `walk` over the input lengths and the target lengths.
+        BLOCK: Sequences per step.
     """
     least, most = tl.full([], 0x7FFFFFFFFFFFFFFF, tl.int64), tl.full([], -1, tl.int64)
     fewest, longest, before = least, most, tl.full([], 0, tl.int64)
@@ -148,6 +155,7 @@ def label_of(targets_ptr, state, inside, blank, count, stride):
 def log_sum(x, y, z):
     """Return log(exp(x) + exp(y) + exp(z)), in which each argument may be minus infinity."""
     most = tl.maximum(tl.maximum(x, y), z)
+    # if all are minus infinity, their difference would be NaN
     most = tl.where(most == float("-inf"), 0.0, most)
     return tl.log(tl.exp(x - most) + tl.exp(y - most) + tl.exp(z - most)) + most
 

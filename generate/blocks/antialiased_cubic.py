@@ -29,12 +29,15 @@ def cubic_height(x):
 def cubic_shares_kernel(shares_ptr, ends_ptr, n, taps, numbers, BLOCK: tl.constexpr):
     """Compute the weights and the input range for one result per program instance.
 
-    Parameters of the launch:
+    Args:
         shares_ptr: [size, taps], written: normalized weights.
         ends_ptr: [size, 2] int32, written: the first input element under the cubic, and the first one behind
             it.
-        n, taps: Input size and row length of `shares`, encoded by `plain`.
-        numbers: Input elements per result, half the cubic's width, and the inverse of half that.
+        n: Input size, encoded by `plain`.
+        taps: Row length of `shares`, encoded by `plain`.
+        numbers: Input elements per result, half the cubic's width, and the inverse of half that, encoded by
+            `number_argument`.
+        BLOCK: Taps per step.
     """
     TYPE: tl.constexpr = shares_ptr.dtype.element_ty
     step, half, inverse = number_value(numbers[0], TYPE), number_value(numbers[1], TYPE), number_value(numbers[2], TYPE)
@@ -48,7 +51,7 @@ def cubic_shares_kernel(shares_ptr, ends_ptr, n, taps, numbers, BLOCK: tl.conste
         at = low + start + tl.arange(0, BLOCK)
         height = cubic_height(tl.abs(at.to(TYPE) + 0.5 - middle) * inverse)
         total += tl.sum(tl.where(at < high, height, 0), 0)
-    total = tl.where(total == 0, 1, total)
+    total = tl.where(total == 0, 1, total)  # no element under the cubic: its shares are 0, not NaN
     for start in range(0, taps, BLOCK):
         t = start + tl.arange(0, BLOCK)
         height = cubic_height(tl.abs((low + t).to(TYPE) + 0.5 - middle) * inverse)
@@ -67,11 +70,18 @@ def along_axis_kernel(
     all results whose range may contain the element, and masks those whose range does not. The sum therefore
     needs no atomics and has a fixed order.
 
-    Parameters of the launch:
-        x_ptr, out_ptr: Contiguous tensors, read and written.
-        shares_ptr, ends_ptr: From `cubic_shares_kernel`, read.
-        sizes: Outer, elements, results, inner, taps, and the largest result count that uses an element.
-        back, shift: The first result that may use element i is ceil(i * back - shift); only read with BACK.
+    Args:
+        x_ptr: [outer, elements, inner], or [outer, results, inner] with BACK, contiguous, read.
+        out_ptr: [outer, results, inner], or [outer, elements, inner] with BACK, contiguous, written.
+        shares_ptr: [results, taps], from `cubic_shares_kernel`, read.
+        ends_ptr: [results, 2] int32, from `cubic_shares_kernel`, read.
+        sizes: Outer, elements, results, inner, taps, and the largest result count that uses an element, encoded
+            by `plain`.
+        back: Results per input element; the first result that may use element i is ceil(i * back - shift). Only
+            read with BACK.
+        shift: See `back`; both are encoded by `number_argument`.
+        BACK: Compute the gradient.
+        BLOCK: Elements of `out` per program instance.
     """
     TYPE: tl.constexpr = shares_ptr.dtype.element_ty
     elements, results, inner = plain_value(sizes[1]), plain_value(sizes[2]), plain_value(sizes[3])
@@ -119,6 +129,7 @@ def along_axis(x, out, dim, scale, align, back):
         step = (n - 1) / (size - 1) if size > 1 else 0.0
     step = rounded(step, x.dtype)
     width = max(step, 1.0)
+    # `slack` covers the rounding of i * back - shift in fp32, which grows with the number of results.
     taps, slack = min(2 * math.ceil(2 * width) + 1, n), 0.01 + size * 1e-6
     inverse, shift, most = 0.0, 1.0, size
     if step > 0:

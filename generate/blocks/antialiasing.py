@@ -72,6 +72,7 @@ def triangle_numbers(n, size, scale, align, dtype):
     taps = min(2 * math.ceil(half) + 1, n)
     back, shift, most = 0.0, 1.0, size
     if step > 0:
+        # `slack` covers the rounding of i * back - shift, which grows with the number of results
         back, slack = rounded(1 / step, dtype), 0.01 + size * 1e-6
         shift = (half - 0.5) * back + 0.5 + slack
         most = min(math.floor(2 * half * back + 2 * slack) + 2, size)
@@ -90,7 +91,7 @@ def triangle_axes(input_size, output_size, scales, align, dtype):
         raise RuntimeError(f"resampling of {tuple(input_size)} to {tuple(output_size)}")
     wide = torch.float64 if dtype == torch.float64 else torch.float32
     sizes = zip(input_size[2:], output_size, scales, strict=True)
-    axes = [triangle_numbers(*own, align, wide) for own in sizes]
+    axes = [triangle_numbers(*axis, align, wide) for axis in sizes]
     return [numbers for numbers, _, _ in axes], [n for _, n, _ in axes], [n for _, _, n in axes], wide
 
 

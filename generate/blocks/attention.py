@@ -21,6 +21,15 @@ import triton
 import triton.language as tl
 from blocks.offsets import integer_values, integers, stride_arguments, stride_values
 
+# Number of elements in the largest operand below which integers are encoded: fewer kernel variants to compile
+# matter more than vectorized loads, as in SMALL_TENSOR.
+SMALL_ATTENTION = 4096
+
+PHILOX_RANGE = 4294967296.0  # 2^32, the number of values of a Philox word, to which dropout compares a probability
+NARROW_HEAD = 64  # features per head up to which larger tiles fit the registers
+FEW_QUERIES = 512  # queries up to which tiles are smaller, because less of a small tile is masked
+ONE_LOOP_KEYS = 1024  # keys up to which a causal mask gets one loop; few of its tiles would need no mask
+
 
 def attention_stride_arguments(tensors, small):
     """Return the strides as launch arguments, with () for a tensor that is None."""
@@ -73,11 +82,13 @@ def kept_scores(seed, offset, head, rows, start, Tq, Tk, limit, ROWS: tl.constex
     `start` is a multiple of 4, because each Philox call yields the words for four columns.
     """
     group = start // 4 + tl.arange(0, COLS // 4)
+    # int64: the call number counts groups in the whole [B, H, Tq, Tk] matrix
     i = (head * Tq + rows)[:, None] * tl.cdiv(Tk, 4) + group[None, :]
     call = tl.zeros_like(i) + offset
     a, b, c, d = tl.philox(
         seed, call.to(tl.uint32), (call >> 32).to(tl.uint32), i.to(tl.uint32), (i >> 32).to(tl.uint32)
     )
+    # the innermost join varies slowest, so that the order of the columns is a, b, c, d
     words = tl.reshape(tl.join(tl.join(a, c), tl.join(b, d)), [ROWS, COLS])
     return words.to(tl.int64) < limit
 
@@ -130,6 +141,7 @@ def attend(
     PRECISION: tl.constexpr = "ieee" if k_ptr.dtype.element_ty == tl.float32 else "tf32"
     m, n, dims = tl.arange(0, TILE[0]), tl.arange(0, TILE[1]), tl.arange(0, TILE[2])
     rows = row.to(tl.int64) + m
+    # int64, because start * stride may exceed 32 bits
     k_step, v_step = tl.zeros([], tl.int64) + k_stride[2], tl.zeros([], tl.int64) + v_stride[2]
     for start in range(first, last, TILE[1]):
         k = load_rows(k_ptr + start * k_step, n, dims, Tk - start, D, k_stride, MASKED and not EVEN, WHOLE, FP32)
@@ -150,9 +162,10 @@ def attend(
         if bias_ptr is not None or (MASKED and CAUSAL == "lower"):  # a query may see no key: -inf - -inf would be NaN
             finite = tl.where(new_peak == float("-inf"), 0.0, new_peak)
         p = tl.exp2(scores - finite[:, None])
+        # invariant: total and acc are sums of exponentials relative to the peak so far
         shrink = tl.exp2(peak - finite)
         total = total * shrink + tl.sum(p, 1)
-        if DROPOUT:
+        if DROPOUT:  # behind the sum: dropout scales probabilities that are already normalized
             p = tl.where(kept_scores(draw[0], draw[1], head, rows, start, Tq, Tk, draw[2], TILE[0], TILE[1]), p, 0.0)
         acc = tl.dot(p.to(v.dtype), v, acc * shrink[:, None], input_precision=PRECISION)
         peak = new_peak
@@ -188,19 +201,29 @@ def attention_kernel(
     otherwise finish late. Keys that need no mask are handled first, in a loop without a mask; the rest follows
     in a masked loop.
 
-    Parameters of the launch:
-        inputs: Pointers to q, k, v and bias (or None), read.
-        outs: Pointers to output and logsumexp (or None), written. Logsumexp rows from Tq on are infinity.
+    Args:
+        inputs: Pointers to q [B, H, Tq, D], k [B, H / GROUP, Tk, D], v [B, H / GROUP, Tk, Dv] and bias [B, H,
+            Tq, Tk] (or None), read.
+        outs: Pointers to output [B, H, Tq, Dv] and logsumexp [B, H, rows] (or None), written. Logsumexp rows
+            from Tq on are infinity.
         states: Pointers that receive the seed, the offset and 0, each None if unused.
-        sizes, strides: H, Tq, Tk, D, Dv and the logsumexp rows; strides of inputs and outs.
-        scale, keep_scale: Score scale, and 1 / (1 - dropout_p).
-        limit, seed, offset: Dropout threshold (scaled by 2^32) and Philox state.
-        GROUP, CAUSAL, DROPOUT, FP32: See the module.
+        sizes: H, Tq, Tk, D, Dv and the logsumexp rows.
+        strides: Strides of `inputs` and `outs`, from `attention_stride_arguments`.
+        scale: Score scale.
+        keep_scale: 1 / (1 - dropout_p).
+        limit: Dropout threshold, scaled by 2^32.
+        seed: Philox seed.
+        offset: Philox offset.
+        GROUP: Query heads that share one key and value head.
+        CAUSAL: None, "upper" or "lower" (see the module).
+        DROPOUT: Drop probabilities.
+        FP32: Convert the operands to fp32 before they are multiplied.
         WHOLE: D and Dv are equal to TILE[2].
         EVEN: WHOLE, and no tile reaches beyond Tq or Tk.
         SHORT: Use one masked loop over all keys.
         EMPTY: Logsumexp for a query that sees no key.
         TILE: BLOCK_M, BLOCK_N, BLOCK_D.
+        PLAIN: Integers are encoded by `plain`, and strides for `stride_values`.
     """
     BLOCK_M: tl.constexpr = TILE[0]
     BLOCK_N: tl.constexpr = TILE[1]
@@ -225,6 +248,7 @@ def attention_kernel(
     if CAUSAL is not None:
         end = tl.minimum(Tk, tl.maximum(row + shift + BLOCK_M, 0))
         full = tl.minimum(full, tl.maximum(row + shift + 1, 0) // BLOCK_N * BLOCK_N)
+    # keys before `full` are visible to every query of the tile; those from `end` on to none
     full = 0 if SHORT else full
     for masked in tl.static_range(1 if SHORT else 0, 2):
         sums = attend(
@@ -256,7 +280,7 @@ def attention_kernel(
         lse = tl.where(total == 0, EMPTY, (peak + tl.log2(total)) * 0.6931471805599453)
         lse = tl.where(rows < Tq, lse, float("inf"))
         tl.store(head_of(outs[1], b, h, strides[5]) + rows * strides[5][2], lse, mask=rows < lse_rows)
-    if (tl.program_id(0) == 0) & (tl.program_id(1) == 0):
+    if (tl.program_id(0) == 0) & (tl.program_id(1) == 0):  # one writer
         leave_state(states, seed, offset)
 
 
@@ -299,8 +323,8 @@ def attention_tile(D, Tq, Tk, dtype):
     BLOCK_M, BLOCK_N, warps, stages = 128, 64, 8, 3
     if dtype == torch.float32:
         BLOCK_M, BLOCK_N, warps, stages = 32, 32, 4, 2
-    elif BLOCK_D > 64 or Tq <= 512:
-        BLOCK_M, BLOCK_N, warps, stages = 64, 64, 4, 3 if BLOCK_D <= 64 else 2
+    elif BLOCK_D > NARROW_HEAD or Tq <= FEW_QUERIES:
+        BLOCK_M, BLOCK_N, warps, stages = 64, 64, 4, 3 if BLOCK_D <= NARROW_HEAD else 2
     BLOCK_M = min(BLOCK_M, max(triton.next_power_of_2(Tq), 32))
     return BLOCK_M, min(BLOCK_N, max(triton.next_power_of_2(Tk), 32)), BLOCK_D, warps, stages
 
@@ -328,9 +352,9 @@ def tiled_attention(inputs, outs, states, causal, dropout_p, scale, philox, tile
     query, key, value, bias = inputs
     (B, H, Tq, D), Tk, Dv = query.shape, key.shape[2], value.shape[3]
     lse_rows = Tq if outs[1] is None else outs[1].shape[2]
-    small = max(query.numel(), key.numel(), value.numel()) < 4096
+    small = max(query.numel(), key.numel(), value.numel()) < SMALL_ATTENTION
     bias = None if bias is None else bias.expand(B, H, Tq, Tk)
-    causal = "upper" if causal == "lower" and Tq == Tk else causal
+    causal = "upper" if causal == "lower" and Tq == Tk else causal  # both masks are equal: one variant less
     seed, offset = philox if dropout_p > 0 else (0, 0)
     sizes = (max(H, 1), Tq, Tk, D, Dv, lse_rows) if B * H else (1, 0, 0, D, Dv, 0)
     attention_kernel[(max(triton.cdiv(lse_rows, tile[0]), 1), max(B * H, 1))](
@@ -341,7 +365,7 @@ def tiled_attention(inputs, outs, states, causal, dropout_p, scale, philox, tile
         attention_stride_arguments((query, key, value, bias, *outs), small),
         1 / math.sqrt(max(D, 1)) if scale is None else scale,
         1 / (1 - dropout_p) if dropout_p < 1 else 0.0,
-        math.ceil((1 - dropout_p) * 4294967296.0),
+        math.ceil((1 - dropout_p) * PHILOX_RANGE),
         seed,
         offset,
         GROUP=max(H, 1) // max(key.shape[1], 1),
@@ -350,7 +374,7 @@ def tiled_attention(inputs, outs, states, causal, dropout_p, scale, philox, tile
         FP32=fp32,
         WHOLE=D == Dv == tile[2],
         EVEN=D == Dv == tile[2] and lse_rows % tile[0] == Tq % tile[0] == Tk % tile[1] == 0,
-        SHORT=causal is not None and Tk <= 1024,
+        SHORT=causal is not None and Tk <= ONE_LOOP_KEYS,
         EMPTY=empty,
         TILE=tile[:3],
         PLAIN=small,

@@ -12,10 +12,21 @@ import math
 import torch
 import triton
 import triton.language as tl
-from blocks.attention import attention_stride_arguments, attention_strides, head_of, kept_scores, load_rows, store_rows
+from blocks.attention import (
+    NARROW_HEAD,
+    PHILOX_RANGE,
+    SMALL_ATTENTION,
+    attention_stride_arguments,
+    attention_strides,
+    head_of,
+    kept_scores,
+    load_rows,
+    store_rows,
+)
 from blocks.offsets import integer_values, integers
 
-FEW = 16  # heads with fewer features are multiplied in fp32
+FEW_FEATURES = 16  # heads with fewer features are multiplied in fp32 (see `attention_backward`)
+SHARED_FEATURES = 256  # features up to which tiles of 32 rows fit shared memory
 
 
 @triton.jit
@@ -63,6 +74,7 @@ def score_gradient(
         valid = valid & (rows[:, None] + shift >= cols[None, :])
     p = tl.where(valid, tl.exp(scores - lse[:, None]), 0.0)
     grad_p = tl.dot(grad, tl.trans(v), input_precision=PRECISION)
+    # dropout changes P @ V, but the softmax gradient needs P itself
     used = p
     if DROPOUT:
         seed, offset = tl.load(draw[0]), tl.load(draw[1])
@@ -76,11 +88,14 @@ def score_gradient(
 def delta_kernel(grad_ptr, out_ptr, delta_ptr, sizes, strides, TILE: tl.constexpr, PLAIN: tl.constexpr):
     """Compute delta[b, h, t] = sum over d of grad * out.
 
-    Parameters of the launch:
-        grad_ptr, out_ptr: [B, H, Tq, Dv], read.
+    Args:
+        grad_ptr: [B, H, Tq, Dv], read.
+        out_ptr: [B, H, Tq, Dv], read.
         delta_ptr: [B, H, Tq] fp32, contiguous, written.
-        sizes, strides: H, Tq, Dv, and the strides of grad and out.
+        sizes: H, Tq, Dv.
+        strides: Strides of grad and out, from `attention_stride_arguments`.
         TILE: Tile rows and columns.
+        PLAIN: Integers are encoded by `plain`, and strides for `stride_values`.
     """
     H, Tq, Dv = integer_values(sizes, PLAIN)
     grad_stride, out_stride = attention_strides(strides, PLAIN)
@@ -116,14 +131,24 @@ def key_value_kernel(
 
     A causal mask lets the loop start at the first query that sees the tile.
 
-    Parameters of the launch:
-        inputs: Pointers to grad, q, k, v, bias (or None), logsumexp and delta, read.
+    Args:
+        inputs: Pointers to grad [B, H, Tq, Dv], q [B, H, Tq, D], k [B, H / GROUP, Tk, D], v [B, H / GROUP, Tk,
+            Dv], bias [B, H, Tq, Tk] (or None), logsumexp [B, H, rows] and delta [B, H, Tq], read.
         outs: Pointers to the gradients of k and v, written.
         state: Pointers to the dropout seed and offset, read.
-        sizes, strides: H, Tq, Tk, D, Dv; strides of inputs (without delta) and outs.
-        scale, keep_scale, limit: As in `attention_kernel`.
+        sizes: H, Tq, Tk, D, Dv.
+        strides: Strides of `inputs` (without delta) and `outs`, from `attention_stride_arguments`.
+        scale: Score scale.
+        keep_scale: 1 / (1 - dropout_p).
+        limit: Dropout threshold, scaled by 2^32.
+        GROUP: Query heads that share one key and value head.
+        CAUSAL: None, "upper" or "lower" (see `blocks.attention`).
+        DROPOUT: Drop probabilities.
+        FP32: Convert the operands to fp32 before they are multiplied.
         EVEN: No tile reaches beyond Tq, Tk, D or Dv, so that nothing is masked.
-        BLOCK, BLOCK_D: Keys and queries per tile, and padded features.
+        BLOCK: Keys and queries per tile.
+        BLOCK_D: Padded features.
+        PLAIN: Integers are encoded by `plain`, and strides for `stride_values`.
     """
     H, Tq, Tk, D, Dv = integer_values(sizes, PLAIN)
     strides = attention_strides(strides, PLAIN)
@@ -142,6 +167,7 @@ def key_value_kernel(
         begin = tl.maximum(first - (Tk - Tq), 0) // BLOCK * BLOCK
     elif CAUSAL == "upper":
         begin = first
+    # The heads that share a key head are summed here, in a fixed order, so that no atomics are needed.
     for member in range(GROUP):
         h = hk * GROUP + member
         lse_head = head_of(lse_ptr, b, h, strides[5])
@@ -198,10 +224,23 @@ def query_kernel(
     A causal mask ends the loop at the last visible key, unless the bias gradient is needed: its masked elements
     must be written as 0.
 
-    Parameters of the launch:
+    Args:
         inputs: As in `key_value_kernel`, read.
         outs: Pointers to the gradients of q and the bias (or None), written.
-        state, sizes, strides, scale, keep_scale, limit: As in `key_value_kernel`.
+        state: Pointers to the dropout seed and offset, read.
+        sizes: H, Tq, Tk, D, Dv.
+        strides: Strides of `inputs` (without delta) and `outs`, from `attention_stride_arguments`.
+        scale: Score scale.
+        keep_scale: 1 / (1 - dropout_p).
+        limit: Dropout threshold, scaled by 2^32.
+        GROUP: Query heads that share one key and value head.
+        CAUSAL: None, "upper" or "lower" (see `blocks.attention`).
+        DROPOUT: Drop probabilities.
+        FP32: Convert the operands to fp32 before they are multiplied.
+        EVEN: No tile reaches beyond Tq, Tk, D or Dv, so that nothing is masked.
+        BLOCK: Queries and keys per tile.
+        BLOCK_D: Padded features.
+        PLAIN: Integers are encoded by `plain`, and strides for `stride_values`.
     """
     H, Tq, Tk, D, Dv = integer_values(sizes, PLAIN)
     strides = attention_strides(strides, PLAIN)
@@ -222,7 +261,7 @@ def query_kernel(
     end, shift = Tk, 0
     if CAUSAL == "lower":
         shift = Tk - Tq
-    if CAUSAL is not None and outs[1] is None:
+    if CAUSAL is not None and outs[1] is None:  # keys from `end` on are hidden from the whole tile
         end = tl.minimum(Tk, tl.maximum((tl.program_id(0) + 1) * BLOCK + shift, 0))
     for start in range(0, end, BLOCK):
         cols = start + tl.arange(0, BLOCK).to(tl.int64)
@@ -257,15 +296,15 @@ def empty_like_bthd(x):
 def backward_block(query, value):
     """Return the tile size (queries and keys) that fits the registers and, beyond 256 features, shared memory."""
     D = max(query.shape[3], value.shape[3])
-    if D > 256:
+    if D > SHARED_FEATURES:
         return 16
-    return 64 if D <= 64 and query.dtype != torch.float32 else 32
+    return 64 if D <= NARROW_HEAD and query.dtype != torch.float32 else 32
 
 
 def attention_backward(inputs, grads, state, causal, dropout_p, scale, block, fp32=False):
     """Compute attention gradients into `grads`.
 
-    Heads with fewer than FEW features are always multiplied in fp32. With so few summands, the rounding errors
+    Heads with fewer than FEW_FEATURES features are always multiplied in fp32. With so few summands, the rounding errors
     of a 16-bit dS do not average out.
 
     Args:
@@ -287,7 +326,7 @@ def attention_backward(inputs, grads, state, causal, dropout_p, scale, block, fp
         raise RuntimeError(f"gradient {tuple(grad.shape)} of {tuple(out.shape)} with sums {tuple(lse.shape)}")
     delta = torch.empty((B, H, Tq), dtype=torch.float32, device=query.device)
     BLOCK_D = max(triton.next_power_of_2(max(D, Dv)), 16)
-    small = max(query.numel(), key.numel(), value.numel()) < 4096
+    small = max(query.numel(), key.numel(), value.numel()) < SMALL_ATTENTION
     delta_kernel[(triton.cdiv(Tq, 64), B * H)](
         grad,
         out,
@@ -310,11 +349,11 @@ def attention_backward(inputs, grads, state, causal, dropout_p, scale, block, fp
             attention_stride_arguments((grad, query, key, value, bias, lse, *outs), small),
             1 / math.sqrt(max(D, 1)) if scale is None else scale,
             1 / (1 - dropout_p) if dropout_p < 1 else 0.0,
-            math.ceil((1 - dropout_p) * 4294967296.0),
+            math.ceil((1 - dropout_p) * PHILOX_RANGE),
             GROUP=max(H, 1) // max(Hk, 1),
             CAUSAL=causal,
             DROPOUT=dropout_p > 0,
-            FP32=fp32 or min(D, Dv) < FEW,
+            FP32=fp32 or min(D, Dv) < FEW_FEATURES,
             EVEN=even,
             BLOCK=block,
             BLOCK_D=BLOCK_D,

@@ -9,6 +9,7 @@ import torch
 import triton
 import triton.language as tl
 from blocks.arithmetic import identity
+from blocks.bags import BAG_PROGRAMS, BAG_TILE, WARP_ELEMENTS
 from blocks.elementwise import elementwise
 from blocks.offsets import plain, plain_value
 from blocks.types import compute_types
@@ -21,6 +22,7 @@ def bag_of(item, offset2bag_ptr, offset2bag_stride, offsets_ptr, offsets_stride,
         bag = tl.load(offset2bag_ptr + item * offset2bag_stride, mask=mask, other=0).to(tl.int64)
     else:
         bag = tl.zeros_like(item)
+        # invariant: offsets[bag] <= item; the first offset is 0
         for level in tl.static_range(LEVELS - 1, -1, -1):
             further = bag + (1 << level)
             known = mask & (further < bags)
@@ -33,15 +35,19 @@ def bag_of(item, offset2bag_ptr, offset2bag_stride, offsets_ptr, offsets_stride,
 def bag_count_kernel(indices_ptr, counts_ptr, m, height, stride, BLOCK: tl.constexpr):
     """Count how often each index occurs, ignoring indices out of range.
 
-    Parameters of the launch:
+    Args:
         indices_ptr: [m], read with `stride`.
         counts_ptr: [height] int32, initialized to 0, updated with atomics.
-        m, height, stride: Encoded by `plain`.
+        m: Item count, encoded by `plain`.
+        height: Table rows, encoded by `plain`.
+        stride: Stride of `indices`, encoded by `plain`.
+        BLOCK: Items per program instance.
     """
     i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     mask = i < plain_value(m)
     index = tl.load(indices_ptr + i * plain_value(stride), mask=mask, other=0).to(tl.int64)
     mask &= (index >= 0) & (index < plain_value(height))
+    # relaxed: nothing reads the counts before the launch ends
     tl.atomic_add(counts_ptr + index, tl.full([BLOCK], 1, tl.int32), mask=mask, sem="relaxed")
 
 
@@ -63,13 +69,18 @@ def bag_max_kernel(
 
     An index out of range adds nothing, and neither does an empty bag.
 
-    Parameters of the launch:
+    Args:
         grad_ptr: [bags, cols], read.
         bag_size_ptr: [bags], read.
         maximum_ptr: [bags, cols], read: the winning index per element.
         sums_ptr: [height, cols], contiguous, updated with atomics.
         n: Element count, bags * cols.
-        cols, height, grad_stride, maximum_stride, bag_size_stride: Sizes and strides of these tensors.
+        cols: Columns.
+        height: Table rows.
+        grad_stride: Strides of `grad`.
+        maximum_stride: Strides of `maximum`.
+        bag_size_stride: Stride of `bag_size`.
+        BLOCK: Elements per program instance.
     """
     i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     bag, col = i // cols, i % cols
@@ -113,18 +124,33 @@ def bag_rows_kernel(
 
     Padding items and, unless SPARSE, indices out of range contribute nothing; SPARSE writes zeros for padding.
 
-    Parameters of the launch:
+    Args:
         grad_ptr: [bags, cols], read.
         indices_ptr: Table row per item, read.
         items_ptr: [m], the items to write, or None for all, read.
-        offsets_ptr, offset2bag_ptr: First item per bag and bag per item; either may be None (see `bag_of`).
-        bag_size_ptr: Divisors in mode "mean", read if MEAN.
-        weights_ptr: Per-sample weights or None, read.
-        counts_ptr: Occurrences per index to divide by, or None, read.
+        offsets_ptr: [bags], first item per bag, or None, read (see `bag_of`).
+        offset2bag_ptr: Bag per item, or None, read (see `bag_of`).
+        bag_size_ptr: [bags], divisors in mode "mean", read if MEAN.
+        weights_ptr: Per-sample weight per item, or None, read.
+        counts_ptr: [height] int32, occurrences per index to divide by, or None, read.
         sums_ptr: SPARSE: [m, cols], written. Otherwise [height, cols], updated with atomics.
-        m, cols, height: Item count, columns, and `sums` rows.
+        m: Item count.
+        cols: Columns.
+        height: Rows of `sums`.
+        padding_idx: Index whose items contribute nothing.
+        grad_stride: Strides of `grad`.
+        indices_stride: Stride of `indices`.
+        offsets_stride: Stride of `offsets`, or 0.
+        offset2bag_stride: Stride of `offset2bag`.
+        bag_size_stride: Stride of `bag_size`.
+        bags: Offsets to search in; 0 without `offsets`.
+        weights_stride: Stride of `weights`, or 0.
         OPMATH: Compute type.
+        MEAN: Divide by the bag's size.
         LEVELS: Bisection steps, from `bisection_levels`.
+        SPARSE: Write one row per item instead of accumulating.
+        BLOCK_M: Items per program instance.
+        BLOCK_N: Columns per program instance.
     """
     slot = tl.program_id(0).to(tl.int64) * BLOCK_M + tl.arange(0, BLOCK_M)
     col = tl.program_id(1).to(tl.int64) * BLOCK_N + tl.arange(0, BLOCK_N)
@@ -146,7 +172,7 @@ def bag_rows_kernel(
         x = x / tl.maximum(size, 1).to(OPMATH)[:, None]
     if counts_ptr is not None:
         x = x / tl.load(counts_ptr + index, mask=used, other=1).to(OPMATH)[:, None]
-    if SPARSE:
+    if SPARSE:  # a padding item's row is written too, with zeros, because x is 0 there
         mask = inside[:, None] & (col < cols)[None, :]
         tl.store(sums_ptr + slot[:, None] * cols + col[None, :], x.to(sums_ptr.dtype.element_ty), mask=mask)
     else:
@@ -161,11 +187,11 @@ def bisection_levels(bags):
 def bag_tile(m, cols):
     """Return items and columns per program instance, and its warps.
 
-    A tile has about 2048 elements, and fewer if there are too few items to occupy a GPU.
+    A tile has about BAG_TILE elements, and fewer if there are too few items to occupy a GPU.
     """
     BLOCK_N = min(triton.next_power_of_2(max(cols, 1)), 256)
-    BLOCK_M = min(2048 // BLOCK_N, triton.next_power_of_2(max(m // 512, 1)))
-    return BLOCK_M, BLOCK_N, max(1, min(BLOCK_M * BLOCK_N // 256, 8))
+    BLOCK_M = min(BAG_TILE // BLOCK_N, triton.next_power_of_2(max(m // BAG_PROGRAMS, 1)))
+    return BLOCK_M, BLOCK_N, max(1, min(BLOCK_M * BLOCK_N // WARP_ELEMENTS, 8))
 
 
 def add_bag_rows(grad, indices, items, offsets, offset2bag, bag_size, weights, counts, sums, mode, padding_idx, sparse):

@@ -10,6 +10,13 @@ import triton
 import triton.language as tl
 from blocks.types import compute_types, identical_dtypes
 
+BAG_TILE = 2048  # elements per program instance
+BAG_PROGRAMS = 512  # program instances before tiles grow: almost four for each of the 132 processors
+WARP_ELEMENTS = 256  # elements per warp, 8 for each lane
+LANE_BYTES = 16  # bytes that a lane reads from a row: the widest load
+BAG_LANES = 512  # most lanes for a bag's rows in a program instance: 16 warps
+ALL_BAG_LANES = 16384  # lanes over all bags beyond which items are not spread: almost four warps for each processor
+
 
 @triton.jit
 def bounds_of(offsets_ptr, stride, bag, known, ends, m):
@@ -64,30 +71,46 @@ def bag_sums_kernel(
     next indices are already being loaded. Only if there are few bags are their items spread over ROWS lanes,
     whose sums are added at the end.
 
-    Parameters of the launch:
+    Args:
         weight_ptr: [height, cols] table, read.
-        indices_ptr, offsets_ptr: [m] table row per item and first item per bag, read.
+        indices_ptr: [m] table row per item, read.
+        offsets_ptr: First item per bag, read.
         weights_ptr: [m] per-sample weights or None, read.
         out_ptr: [bags, cols], contiguous, written.
         offset2bag_ptr: [m] bag per item, written, or None.
-        bag_size_ptr, maximum_ptr: [sizes], written: the item count if MEAN, else 0.
-        m, bags, ends, sizes: Items, bags, offsets that end a bag (see `bounds_of`), and length of bag_size.
-        cols, height, padding_idx: Table columns and rows, and the index whose items are skipped.
-        weight_stride, indices_stride, offsets_stride, weights_stride: Strides in elements.
+        bag_size_ptr: [sizes], written: the item count if MEAN, else 0.
+        maximum_ptr: [sizes], written: the same as `bag_size`.
+        m: Item count.
+        bags: Bag count.
+        ends: Number of offsets that end a bag (see `bounds_of`).
+        sizes: Length of `bag_size`.
+        cols: Table columns.
+        height: Table rows.
+        padding_idx: Index whose items are skipped.
+        weight_stride: Strides of `weight`.
+        indices_stride: Stride of `indices`.
+        offsets_stride: Stride of `offsets`.
+        weights_stride: Stride of `weights`, or 0.
         OPMATH: Compute type.
+        MEAN: Divide by the number of items that are not padding.
+        DEEP: Items that a lane loads at a time.
+        BAGS: Bags per program instance.
+        ROWS: Lanes over which a bag's items are spread.
+        BLOCK_N: Columns per program instance.
     """
     bag = tl.program_id(0).to(tl.int64) * BAGS + tl.arange(0, BAGS)
     col = tl.program_id(1).to(tl.int64) * BLOCK_N + tl.arange(0, BLOCK_N)
     known = bag < bags
     begin, length = bounds_of(offsets_ptr, offsets_stride, bag, known, ends, m)
-    tagged = tl.where(tl.program_id(1) == 0, m, 0)
-    place = tl.arange(0, DEEP)[:, None] * ROWS + tl.arange(0, ROWS)[None, :]
+    tagged = tl.where(tl.program_id(1) == 0, m, 0)  # only the first column tile records each item's bag
+    slots = tl.arange(0, DEEP)[:, None] * ROWS + tl.arange(0, ROWS)[None, :]
     acc = tl.zeros([BAGS, ROWS, BLOCK_N], OPMATH)
     count = tl.zeros([BAGS, ROWS], tl.int64)
-    first, size, row = begin[None, :, None], length[None, :, None], place.to(tl.int64)[:, None, :]
+    first, size, row = begin[None, :, None], length[None, :, None], slots.to(tl.int64)[:, None, :]
     item, inside, index = items_of(indices_ptr, indices_stride, first, row, size)
     for _ in range(0, tl.max(length, 0), DEEP * ROWS):
         row += DEEP * ROWS
+        # Load the next indices before the rows of this step, so that their latencies overlap.
         next_item, next_inside, next_index = items_of(indices_ptr, indices_stride, first, row, size)
         used = inside & (index != padding_idx)
         valid = used & (index >= 0) & (index < height)  # an index out of range adds nothing, but counts in the mean
@@ -110,9 +133,9 @@ def bag_sums_kernel(
     mask = known[:, None] & (col < cols)[None, :]
     tl.store(out_ptr + bag[:, None] * cols + col[None, :], total.to(out_ptr.dtype.element_ty), mask=mask)
     if tl.program_id(1) == 0:
-        told = number.to(bag_size_ptr.dtype.element_ty)
-        tl.store(bag_size_ptr + bag, told, mask=bag < sizes)
-        tl.store(maximum_ptr + bag, told, mask=bag < sizes)
+        stored_count = number.to(bag_size_ptr.dtype.element_ty)
+        tl.store(bag_size_ptr + bag, stored_count, mask=bag < sizes)
+        tl.store(maximum_ptr + bag, stored_count, mask=bag < sizes)
 
 
 @triton.jit
@@ -144,11 +167,29 @@ def bag_maxima_kernel(
 
     A NaN wins only if it is the bag's first item, because every comparison with it is false.
 
-    Parameters of the launch:
-        maximum_ptr: [bags, cols], contiguous, written: winning table index per element.
+    Args:
+        weight_ptr: [height, cols] table, read.
+        indices_ptr: [m] table row per item, read.
+        offsets_ptr: First item per bag, read.
+        weights_ptr: [m] per-sample weights or None, read.
+        out_ptr: [bags, cols], contiguous, written.
+        offset2bag_ptr: [m] bag per item, written, or None.
         bag_size_ptr: [sizes], written: item count without padding.
-
-    All other parameters are as in `bag_sums_kernel`.
+        maximum_ptr: [bags, cols], contiguous, written: winning table index per element.
+        m: Item count.
+        bags: Bag count.
+        ends: Number of offsets that end a bag (see `bounds_of`).
+        sizes: Length of `bag_size`.
+        cols: Table columns.
+        height: Table rows.
+        padding_idx: Index whose items are skipped.
+        weight_stride: Strides of `weight`.
+        indices_stride: Stride of `indices`.
+        offsets_stride: Stride of `offsets`.
+        weights_stride: Stride of `weights`, or 0.
+        OPMATH: Compute type.
+        BAGS: Bags per program instance.
+        BLOCK_N: Columns per program instance.
     """
     bag = tl.program_id(0).to(tl.int64) * BAGS + tl.arange(0, BAGS)
     col = tl.program_id(1).to(tl.int64) * BLOCK_N + tl.arange(0, BLOCK_N)
@@ -246,19 +287,20 @@ def embedding_bags(weight, indices, offsets, mode, per_sample_weights, include_l
 def _bags_tile(m, bags, cols, itemsize, maxima):
     """Return DEEP, BAGS, ROWS, BLOCK_N and the warp count.
 
-    For sums, a lane reads 16 bytes from a row. A bag's items are spread over several lanes, up to 16,384
-    lanes in all and 512 lanes per program instance. In fp64 a lane adds a bag's items in their order. For
-    maxima, a program instance has about 2,048 elements, and fewer if few bags would leave a GPU idle.
+    For sums, a lane reads 16 bytes from a row. A bag's items are spread over several lanes, up to ALL_BAG_LANES
+    lanes in all and BAG_LANES per program instance. In fp64 a lane adds a bag's items in their order. For
+    maxima, a program instance has about BAG_TILE elements, and fewer if few bags would leave a GPU idle.
     """
     BLOCK_N = min(triton.next_power_of_2(max(cols, 1)), 256)
     if maxima:
-        BAGS = max(min(2048 // BLOCK_N, triton.next_power_of_2(max(bags // 512, 1))), 1)
-        return 1, BAGS, 1, BLOCK_N, max(1, min(BAGS * BLOCK_N // 256, 8))
-    lanes = max(BLOCK_N * itemsize // 16, 1)
+        BAGS = max(min(BAG_TILE // BLOCK_N, triton.next_power_of_2(max(bags // BAG_PROGRAMS, 1))), 1)
+        return 1, BAGS, 1, BLOCK_N, max(1, min(BAGS * BLOCK_N // WARP_ELEMENTS, 8))
+    lanes = max(BLOCK_N * itemsize // LANE_BYTES, 1)
     items = 1 if itemsize == 8 else triton.next_power_of_2(max(m // max(bags, 1), 1))
     DEEP = min(items, 8)
-    ROWS = max(min(items // DEEP, 512 // lanes, 16384 // (lanes * triton.next_power_of_2(max(bags, 1)))), 1)
-    BAGS = max(32 // (ROWS * lanes), 1)
+    all_lanes = lanes * triton.next_power_of_2(max(bags, 1))
+    ROWS = max(min(items // DEEP, BAG_LANES // lanes, ALL_BAG_LANES // all_lanes), 1)
+    BAGS = max(32 // (ROWS * lanes), 1)  # so that a warp has no idle lanes
     return DEEP, BAGS, ROWS, BLOCK_N, max(BAGS * ROWS * lanes // 32, 1)
 
 

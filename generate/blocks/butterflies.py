@@ -16,6 +16,7 @@ __all__ = ["BUTTERFLY_TILE", "LARGEST_BUTTERFLY", "butterfly_kernel", "butterfly
 
 LARGEST_BUTTERFLY = 16  # largest factor in one pass
 BUTTERFLY_TILE = 4096  # complex numbers per program instance
+LONGEST_ASIDE = 256  # interleaved lines up to this length: a tile then holds at least 16 neighbors
 
 
 @triton.jit
@@ -180,35 +181,52 @@ def butterfly_kernel(
 ):
     """Compute one pass with a power-of-two RADIX, as `pass_kernel` in blocks.fourier does.
 
-    Parameters of the launch, as far as they differ from `pass_kernel`:
+    Args:
+        x_ptr: Lines with `length` elements, read; real, or (re, im) pairs, according to READS.
+        y_ptr: Lines with `kept` elements, written; real, or (re, im) pairs, according to WRITES.
         twiddles_ptr: exp(-2 pi i k m / RADIX), [16, RADIX / 16, 2], read; None for a RADIX up to 16.
-        roots_ptr: Twiddle factors between launches, read; None if RADIX is the whole length.
-        strides: In elements (complex numbers on a complex side).
+        roots_ptr: [length, 2], twiddle factors between launches, read; None if RADIX is the whole length.
+        lines: Line count, encoded by `plain`.
+        length: Line length, encoded by `plain`.
+        step: Product of the factors in earlier launches, encoded by `plain`: that many transforms are
+            neighbors.
+        kept: Line elements to store, encoded by `plain`.
+        axis: Line strides in x and in y, encoded by `plain`.
+        shape: The other dimensions, as for `strided`.
+        strides: Their strides in x and in y, in elements (complex numbers on a complex side).
+        scale: Factor for the results, encoded by `number_argument`.
+        SIGN: 1 for exp(-2 pi i ...), -1 for the inverse direction.
+        RADIX: Points per transform, a power of 2.
+        READS: "complex", "real" or "hermitian" (see `read_elements`).
+        WRITES: "complex" or "real".
+        INNER: Neighboring lanes work on neighboring lines.
+        BLOCK: Transforms per program instance.
     """
     lines, length, step = plain_value(lines), plain_value(length), plain_value(step)
     axis = integer_values(axis, True)
     ASIDE: tl.constexpr = INNER or roots_ptr is not None
     R: tl.constexpr = 16 if RADIX > 16 else RADIX
     columns = 1 if roots_ptr is None else length // RADIX
-    own, k = butterfly_place(RADIX // R, BLOCK, ASIDE)
-    c = tl.program_id(0).to(tl.int64) * BLOCK + own
+    transform_number, k = butterfly_place(RADIX // R, BLOCK, ASIDE)
+    c = tl.program_id(0).to(tl.int64) * BLOCK + transform_number
     row, column = (c % lines, c // lines) if INNER else (c // columns, c % columns)
     inside = c < lines * columns
     from_ptr = x_ptr + strided(row, shape, strides[0], 0) * (1 if READS == "real" else 2)
     re, im = (), ()
+    # Bit-reversed loads, because `butterflies` takes its input in that order.
     for j in tl.static_range(R):
         at = column + (k + reversed_bits(j, R) * (RADIX // R)) * columns
         a, b = read_elements(from_ptr, at, axis[0], length, inside, READS)
         re = re + (a if SIGN == 1 else b,)
         im = im + (b if SIGN == 1 else a,)
     re, im = butterflies(re, im)
-    if RADIX > 256:
+    if RADIX > 256:  # more than two passes of 16
         re, im = next_pass(re, im, twiddles_ptr, RADIX, 1, 16, BLOCK, ASIDE)
         re, im = next_pass(re, im, twiddles_ptr, RADIX, 16, RADIX // 256, BLOCK, ASIDE)
     elif RADIX > 16:
         re, im = next_pass(re, im, twiddles_ptr, RADIX, 1, RADIX // 16, BLOCK, ASIDE)
-    own, k = butterfly_place(RADIX // len(re), BLOCK, ASIDE)
-    c = tl.program_id(0).to(tl.int64) * BLOCK + own
+    transform_number, k = butterfly_place(RADIX // len(re), BLOCK, ASIDE)
+    c = tl.program_id(0).to(tl.int64) * BLOCK + transform_number
     row, column = (c % lines, c // lines) if INNER else (c // columns, c % columns)
     before = column // step * step
     to_ptr = y_ptr + strided(row, shape, strides[1], 0) * (1 if WRITES == "real" else 2)
@@ -218,7 +236,7 @@ def butterfly_kernel(
         at = column + before * (RADIX - 1) + step * frequency
         mask = (c < lines * columns) & (at < plain_value(kept))
         a, b = re[j], im[j]
-        if roots_ptr is not None:
+        if roots_ptr is not None:  # twiddles for the next launch, whose transforms are strided over these results
             pair = roots_ptr + 2 * (frequency * before)[:, None] + tl.arange(0, 2)[None, :]
             w_re, w_im = tl.split(tl.load(pair, mask=mask[:, None], other=0))
             a, b = complex_product(a, b, w_re, w_im)
@@ -233,13 +251,13 @@ def butterfly_kernel(
 def butterfly_radices(n, aside):
     """Return the factors of n, a power of 2, that one tile transforms at a time.
 
-    That is n itself if a tile holds the line; interleaved lines (`aside`) fit up to 256 elements. Otherwise the
-    factors are about equal and at most 256, so that a tile holds at least 16 neighboring lines.
+    That is n itself if a tile holds the line; interleaved lines (`aside`) fit up to LONGEST_ASIDE elements. Otherwise
+    the factors are about equal and at most that, so that a tile holds at least 16 neighboring lines.
     """
     bits = 0
     while 1 << bits < n:
         bits += 1
-    if n <= (256 if aside else BUTTERFLY_TILE):
+    if n <= (LONGEST_ASIDE if aside else BUTTERFLY_TILE):
         return [n]
-    passes = -(-bits // 8)
+    passes = -(-bits // 8)  # 8 bits: a factor is at most LONGEST_ASIDE
     return [1 << (bits * (k + 1) // passes - bits * k // passes) for k in range(passes)]

@@ -15,10 +15,14 @@ from blocks.taps import merged_axes, spatial_place, wide_offsets
 
 __all__ = ["channels_last_copy", "eighths", "folds_taps", "loaded_planes", "padded_rows", "planes_product"]
 
+CHANNELS_LAST_TILE = 4096  # elements per program instance of a copy
+FOLDED_CHANNELS = 4  # most channels whose taps are folded: a unit of 4 or 8 elements then holds all of them
+
 
 @triton.jit
 def bf16_part(x):
     """Return x cut to the 8 significant bits that bf16 has; NaN stays NaN."""
+    # -65536 clears the lower 16 bits, which bf16 lacks
     cut = (x.to(tl.int32, bitcast=True) & -65536).to(tl.float32, bitcast=True)
     return tl.where(x == x, cut, x)
 
@@ -39,13 +43,15 @@ def channels_last_kernel(
 ):
     """Copy x[batch, channel, ...] to out[plane, batch, ..., channel], with 0 in the padding.
 
-    Parameters of the launch:
+    Args:
         x_ptr: [batch, channels, *extents], read with `stride`.
         out_ptr: [PLANES, batch, *shape, width], written.
         sizes: Positions in out (batch included), channels, and padded channels (width).
         plane: Elements per plane.
-        shape, extents: Spatial sizes for out and x.
+        shape: Spatial sizes of out.
+        extents: Spatial sizes of x.
         ahead: Padding before the first element in each axis.
+        stride: Strides of x, in elements.
         PLANES: 1 for a plain copy, 3 to split fp32 into bf16 parts.
         WIDE: Use 64-bit offsets.
         TILE: Positions and channels per program instance.
@@ -55,10 +61,10 @@ def channels_last_kernel(
     across = tl.cdiv(width, TILE[1])
     rows = (tl.program_id(0) // across).to(INDEX) * TILE[0] + tl.arange(0, TILE[0])
     cols = (tl.program_id(0) % across).to(INDEX) * TILE[1] + tl.arange(0, TILE[1])
-    place = spatial_place(rows, shape)
-    offset, valid = place[0] * stride[0], rows < M
+    positions = spatial_place(rows, shape)
+    offset, valid = positions[0] * stride[0], rows < M
     for k in tl.static_range(len(shape)):
-        at = place[k + 1] - ahead[k]
+        at = positions[k + 1] - ahead[k]
         valid &= (at >= 0) & (at < extents[k])
         offset += at * stride[k + 2]
     mask = valid[None, :] & (cols < C)[:, None]
@@ -72,7 +78,7 @@ def channels_last_kernel(
             part = bf16_part(x)
             tl.store(out_ptr, part.to(tl.bfloat16), mask=mask)
             out_ptr += plane
-            x -= part
+            x -= part  # exact, because the part holds the leading bits of x
             x = tl.where(x == x, x, 0.0)
 
 
@@ -115,7 +121,7 @@ def new_planes(x, size, width, ahead):
     planes, dtype = (3, torch.bfloat16) if x.dtype == torch.float32 else (1, x.dtype)
     out = torch.empty((planes, x.shape[0], *size, width), dtype=dtype, device=x.device)
     M, BLOCK_C = out.numel() // (planes * width), min(triton.next_power_of_2(width), 64)
-    BLOCK_M = 4096 // max(BLOCK_C, 32)
+    BLOCK_M = CHANNELS_LAST_TILE // max(BLOCK_C, 32)
     channels_last_kernel[(triton.cdiv(M, BLOCK_M) * triton.cdiv(width, BLOCK_C),)](
         x,
         out,
@@ -145,9 +151,9 @@ def channels_last_copy(x, width):
 def folds_taps(x, weight, stride, dilation):
     """Return True if the last axis' taps can become channels.
 
-    That needs at most 4 channels, several taps and no dilation.
+    That needs at most FOLDED_CHANNELS channels, several taps and no dilation.
     """
-    return x.shape[1] <= 4 and weight.shape[-1] > 1 and dilation[-1] == 1
+    return x.shape[1] <= FOLDED_CHANNELS and weight.shape[-1] > 1 and dilation[-1] == 1
 
 
 def padded_rows(x, window, stride, padding, count):
@@ -163,6 +169,7 @@ def padded_rows(x, window, stride, padding, count):
     Returns:
         (copy, unit, strides, extents). A unit is the `unit` elements of one tap, and strides count units.
     """
+    # Windows must begin at multiples of 16 bytes: 8 elements, or 4 if the stride is even.
     unit = 4 if stride[-1] % 2 == 0 else 8
     width = (count - 1) * stride[-1] + window[-1]
     ahead = (0,) * (len(window) - 1) + (padding[-1],)

@@ -1,8 +1,9 @@
 """Large convolutions on channels-last copies of their operands (`blocks.channels_last`), with tensor cores.
 
-Used by `blocks.convolution` for a single group. For the forward pass, a program instance owns a tile of
-positions by channels and adds the products of windows and weight, tap by tap. For the weight gradient, it sums
-over positions for one tap. Long sums are cut into parts, which a second launch adds in a fixed order.
+Used by `blocks.convolution` and `blocks.weight_gradients` for a single group. For the forward pass, a program
+instance owns a tile of positions by channels and adds the products of windows and weight, tap by tap. For the
+weight gradient, it sums over positions for one tap. Long sums are cut into parts, which a second launch adds in a
+fixed order.
 """
 
 import math
@@ -19,11 +20,18 @@ from blocks.channels_last import (
     padded_rows,
     planes_product,
 )
+from blocks.depthwise import GRADIENT_PART_STEPS
 from blocks.elementwise import elementwise
+from blocks.limits import PROCESSORS
 from blocks.reduction import reduce
 from blocks.taps import axis_integers, convolved_tap, multiples, next_place, spatial_place, wide_offsets
 
 __all__ = ["channels_last_convolution", "channels_last_gradient"]
+
+LARGEST_CONVOLVED_TILE = 128 * 128  # elements of a tile that needs 8 warps for its accumulators
+LEAST_CONVOLVED_TILE = 4096  # elements below which a tile does not shrink further (64 x 64 or 128 x 32)
+LEAST_PRODUCTS = 2**22  # with fewer products, tensor cores do not pay for the launches that copy the operands
+MOST_PHASES = 8  # most launches for a transposed convolution, which takes one for each remainder
 
 
 @triton.jit
@@ -48,16 +56,21 @@ def channels_last_convolution_kernel(
 ):
     """Compute one result tile, positions by output channels.
 
-    Parameters of the launch:
-        x_ptr, weight_ptr: Planes of channels-last copies, read.
+    Args:
+        x_ptr: [PLANES, batch, *extents, channels in], planes of a channels-last copy, read.
+        weight_ptr: Planes of a channels-last copy of the weight, read; the order of its axes follows SWAPPED.
         bias_ptr: [channels out] or None, read.
-        out_ptr: Result, written.
+        out_ptr: [batch, channels out, *shape], written.
         sizes: Positions, channels out, and units of channels in.
-        shape, extents: Spatial sizes for the result and x.
+        shape: Spatial sizes of the result.
+        extents: Spatial sizes of x.
         how: Stride, padding and dilation per axis.
-        strides: Strides for x and the weight in units, and the result in elements. The weight's first
-            stride is that of channels: those in if SWAPPED, else those out; its taps follow.
+        strides: Strides of x and the weight in units, and of the result in elements. The weight's first stride
+            is that of channels: those in if SWAPPED, else those out; its taps follow.
         planes: Elements per plane in x and the weight.
+        WINDOW: Taps per axis.
+        SWAPPED: The weight's innermost axis holds channels out instead of channels in.
+        PLANES: 1 for fp16 and bf16, 3 for fp32 split into bf16 parts.
         UNIT: Elements per unit: 16 bytes, or a tap. Multiplying by it lets the compiler vectorize loads.
         LAST: The result is channels-last; otherwise the tile is transposed before it is stored.
         WIDE: Use 64-bit offsets.
@@ -72,7 +85,7 @@ def channels_last_convolution_kernel(
     rows = (tl.program_id(0) // across).to(INDEX) * BLOCK_M + tl.arange(0, BLOCK_M)
     cols = (tl.program_id(0) % across).to(INDEX) * BLOCK_N + tl.arange(0, BLOCK_N)
     ks = tl.arange(0, TILE[2]).to(INDEX)
-    place = spatial_place(rows, shape)
+    positions = spatial_place(rows, shape)
     if SWAPPED:
         weight_ptr += cols[None, :] + ks[:, None] * w_stride[0]
     else:
@@ -84,7 +97,7 @@ def channels_last_convolution_kernel(
     for step in range(0, taps * chunks):
         first = (step % chunks * TILE[2]).to(INDEX)
         tap = step // chunks
-        offset, valid, tap_offset = convolved_tap(place, tap, WINDOW, how, extents, x_stride, w_stride[1:], False)
+        offset, valid, tap_offset = convolved_tap(positions, tap, WINDOW, how, extents, x_stride, w_stride[1:], False)
         left = first + ks < K
         mask = (valid & (rows < M))[:, None] & left[None, :]
         a = loaded_planes(x_ptr, offset[:, None] + (first + ks)[None, :], mask, planes[0], PLANES)
@@ -93,9 +106,9 @@ def channels_last_convolution_kernel(
         acc = planes_product(a, b, acc)
     if bias_ptr is not None:
         acc += tl.load(bias_ptr + cols, mask=cols < N, other=0).to(tl.float32)[None, :]
-    offset = place[0] * out_stride[0]
+    offset = positions[0] * out_stride[0]
     for k in tl.static_range(len(shape)):
-        offset += place[k + 1] * out_stride[k + 2]
+        offset += positions[k + 1] * out_stride[k + 2]
     value = acc.to(out_ptr.dtype.element_ty)
     if LAST:
         out_ptr += offset[:, None] + cols[None, :] * out_stride[1]
@@ -126,15 +139,21 @@ def channels_last_gradient_kernel(
 
     Each element is the sum over positions of a times the element of b on which the tap falls.
 
-    Parameters of the launch:
-        a_ptr, b_ptr: Planes of channels-last copies, read.
-        out_ptr: Contiguous fp32, written.
+    Args:
+        a_ptr: [PLANES, batch, *shape, channels of a], planes of a channels-last copy, read.
+        b_ptr: [PLANES, batch, *extents, channels of b], planes of a channels-last copy, read.
+        out_ptr: [parts, channels of a, taps, channels of b] fp32, contiguous, written.
         sizes: Units of a's and b's channels, positions, and positions per part.
-        shape, extents: Spatial sizes for a and b.
-        window, how: Taps per axis; stride, padding and dilation per axis.
-        strides: Strides for b in units.
+        shape: Spatial sizes of a.
+        extents: Spatial sizes of b.
+        window: Taps per axis.
+        how: Stride, padding and dilation per axis.
+        strides: Strides of b in units.
         planes: Elements per plane in a and b.
-        UNIT, WIDE, TILE: As in `channels_last_convolution_kernel`.
+        PLANES: 1 for fp16 and bf16, 3 for fp32 split into bf16 parts.
+        UNIT: Elements per unit: 16 bytes, or a tap.
+        WIDE: Use 64-bit offsets.
+        TILE: BLOCK_M, BLOCK_N, BLOCK_K (channels of a, channels of b, positions per step).
     """
     INDEX: tl.constexpr = tl.int64 if WIDE else tl.int32
     BLOCK_M: tl.constexpr = TILE[0]
@@ -150,10 +169,11 @@ def channels_last_gradient_kernel(
     rows = (index // across).to(INDEX) * BLOCK_M + tl.arange(0, BLOCK_M)
     cols = (index % across).to(INDEX) * BLOCK_N + tl.arange(0, BLOCK_N)
     i = tl.program_id(1).to(INDEX) * part + tl.arange(0, TILE[2])
-    place, ahead = spatial_place(i, shape), spatial_place(tl.full([], TILE[2], INDEX), shape)
+    positions, ahead = spatial_place(i, shape), spatial_place(tl.full([], TILE[2], INDEX), shape)
     acc = tl.zeros([BLOCK_M, BLOCK_N], tl.float32)
+    # The coordinates of a position advance by additions with carry, because divisions by the shape cost more.
     for _ in range(0, part, TILE[2]):
-        offset, valid, _ = convolved_tap(place, tap, window, how, extents, b_stride, window, False)
+        offset, valid, _ = convolved_tap(positions, tap, window, how, extents, b_stride, window, False)
         at = i * M
         inside = i < count
         a = loaded_planes(a_ptr, rows[:, None] + at[None, :], (rows < M)[:, None] & inside[None, :], planes[0], PLANES)
@@ -161,7 +181,7 @@ def channels_last_gradient_kernel(
         b = loaded_planes(b_ptr, offset[:, None] + cols[None, :], mask, planes[1], PLANES)
         acc = planes_product(a, b, acc)
         i += TILE[2]
-        place = next_place(place, ahead, shape)
+        positions = next_place(positions, ahead, shape)
     row = (tl.program_id(1).to(INDEX) * M + rows) * taps + tap
     tl.store(out_ptr + (row[:, None] * N + cols[None, :]), acc, mask=(rows < M)[:, None] & (cols < N)[None, :])
 
@@ -175,12 +195,15 @@ def _reads_rows(window, out):
 
 
 def _channels_last_tile(positions, N, K, half):
-    """Return (BLOCK_M, BLOCK_N, BLOCK_K) and warps, with smaller tiles if there would be fewer than 132."""
+    """Return (BLOCK_M, BLOCK_N, BLOCK_K) and warps, with smaller tiles if there would be fewer than PROCESSORS."""
     BLOCK_M, BLOCK_N = 128, min(max(triton.next_power_of_2(N), 16), 128 if half else 64)
-    while BLOCK_M * BLOCK_N > 4096 and triton.cdiv(positions, BLOCK_M) * triton.cdiv(N, BLOCK_N) < 132:
+    while (
+        BLOCK_M * BLOCK_N > LEAST_CONVOLVED_TILE
+        and triton.cdiv(positions, BLOCK_M) * triton.cdiv(N, BLOCK_N) < PROCESSORS
+    ):
         BLOCK_M, BLOCK_N = (64, BLOCK_N) if BLOCK_M == 128 else (64, BLOCK_N // 2)
     BLOCK_K = min(max(triton.next_power_of_2(K), 16), 64 if half else 32)
-    return (BLOCK_M, BLOCK_N, BLOCK_K), 8 if BLOCK_M * BLOCK_N == 16384 else 4
+    return (BLOCK_M, BLOCK_N, BLOCK_K), 8 if BLOCK_M * BLOCK_N == LARGEST_CONVOLVED_TILE else 4
 
 
 def _launch_plain(x, weight, bias, out, spec, half, swapped, unit):
@@ -241,7 +264,7 @@ def _transposed_phases(x, weight, bias, out, stride, padding, dilation, half):
         how = tuple([v for a, d in zip(ahead, dilation, strict=True) for v in (1, a, -d)])
         if target.numel() == 0:
             continue
-        kernel = weight
+        kernel = weight  # taps before the first one of this remainder are cut off
         for k, t in enumerate(first):
             kernel = kernel.narrow(k + 2, min(t, taps[k] - 1), taps[k] - min(t, taps[k] - 1))
         w_stride = (steps[1] // 8, *[w * s // 8 for w, s in zip(steps[2:-1], stride, strict=True)])
@@ -251,18 +274,18 @@ def _transposed_phases(x, weight, bias, out, stride, padding, dilation, half):
 def channels_last_convolution(x, weight, bias, out, stride, padding, dilation, transposed):
     """Compute `out` as `convolve` does, for one group, and return True; return False if this path does not apply.
 
-    It applies to fp16, bf16 and fp32 with at least 2^22 products, and with a multiple of 8 channels or foldable
-    taps.
+    It applies to fp16, bf16 and fp32 with at least LEAST_PRODUCTS products, and with a multiple of 8 channels
+    or foldable taps.
     """
     half, K, window = x.dtype in (torch.float16, torch.bfloat16), x.shape[1], tuple(weight.shape[2:])
     work = out.numel() * K * math.prod(window)
     folds = not transposed and folds_taps(x, weight, stride, dilation)
-    if not (half or x.dtype == torch.float32) or work < 2**22 or not (folds or K % 8 == 0):
+    if not (half or x.dtype == torch.float32) or work < LEAST_PRODUCTS or not (folds or K % 8 == 0):
         return False
     if _reads_rows(window, out):
         return False
     if transposed:
-        if math.prod(stride) > 8 or max([s > 1 and d > 1 for s, d in zip(stride, dilation, strict=True)]):
+        if math.prod(stride) > MOST_PHASES or max([s > 1 and d > 1 for s, d in zip(stride, dilation, strict=True)]):
             return False
         _transposed_phases(x, weight, bias, out, stride, padding, dilation, half)
         return True
@@ -286,7 +309,7 @@ def channels_last_gradient(a, b, weight, stride, padding, dilation, out):
     """
     half, window, (M, C) = a.dtype in (torch.float16, torch.bfloat16), tuple(weight.shape[2:]), weight.shape[:2]
     folds, work = folds_taps(b, weight, stride, dilation), a.numel() * C * math.prod(window)
-    if not (half or a.dtype == torch.float32) or work < 2**22 or M % 8 or not (folds or C % 8 == 0):
+    if not (half or a.dtype == torch.float32) or work < LEAST_PRODUCTS or M % 8 or not (folds or C % 8 == 0):
         return False
     if _reads_rows(window, a):
         return False
@@ -302,7 +325,7 @@ def channels_last_gradient(a, b, weight, stride, padding, dilation, out):
     BLOCK_M, BLOCK_N = [min(max(triton.next_power_of_2(n), 16), 128 if half else 64) for n in (M, N)]
     BLOCK_K = 64 if half else 32
     tiles = triton.cdiv(M, BLOCK_M) * triton.cdiv(N, BLOCK_N) * math.prod(taps)
-    parts = max(min(528 // tiles, count // (8 * BLOCK_K)), 1)
+    parts = max(min(4 * PROCESSORS // tiles, count // (GRADIENT_PART_STEPS * BLOCK_K)), 1)
     part = triton.cdiv(triton.cdiv(count, parts), BLOCK_K) * BLOCK_K
     parts = triton.cdiv(count, part)
     partial_sums = torch.empty((parts, M, math.prod(taps), N), dtype=torch.float32, device=a.device)
@@ -321,7 +344,7 @@ def channels_last_gradient(a, b, weight, stride, padding, dilation, out):
         UNIT=unit,
         WIDE=wide_offsets((a, b, partial_sums)),
         TILE=(BLOCK_M, BLOCK_N, BLOCK_K),
-        num_warps=8 if BLOCK_M * BLOCK_N == 16384 else 4,
+        num_warps=8 if BLOCK_M * BLOCK_N == LARGEST_CONVOLVED_TILE else 4,
         num_stages=3,
     )
     total = reduce("sum", [partial_sums], [0], dtype=torch.float32) if parts > 1 else partial_sums.select(0, 0)

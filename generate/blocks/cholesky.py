@@ -24,7 +24,7 @@ def root_block(x, left):
     for k in range(0, tl.minimum(left, x.shape[0])):
         column = tl.sum(tl.where((lanes == k)[None, :], x, 0.0), 1)
         pivot = tl.sum(tl.where(lanes == k, column, 0.0), 0)
-        if failed < 0:
+        if failed < 0:  # no break in Triton: later steps do nothing
             if pivot > 0:
                 scale = tl.sqrt_rn(pivot) if x.dtype == tl.float32 else tl.sqrt(pivot)
                 column = tl.where(lanes == k, scale, column / scale)
@@ -44,11 +44,14 @@ def cholesky_kernel(x_ptr, info_ptr, n, row_stride, col_stride, ROWS: tl.constex
 
     Barriers separate the stores of one block from the loads of the next, which other threads execute.
 
-    Parameters of the launch:
+    Args:
         x_ptr: [batch, n, n], read and written.
         info_ptr: [batch] int32, written: the 1-based number of the first non-positive pivot, or 0.
-        n, row_stride, col_stride: Encoded by `plain`. Swapped strides factor the upper triangle.
-        ROWS, WIDTH: Rows per step below the block, and columns per block.
+        n: Rows, encoded by `plain`.
+        row_stride: Stride between rows, encoded by `plain`. Swapped strides factor the upper triangle.
+        col_stride: Stride between columns, encoded by `plain`.
+        ROWS: Rows per step below the block.
+        WIDTH: Columns per block.
     """
     matrix = tl.program_id(0).to(tl.int64)
     n = plain_value(n)
@@ -59,15 +62,15 @@ def cholesky_kernel(x_ptr, info_ptr, n, row_stride, col_stride, ROWS: tl.constex
     for start in range(0, n, WIDTH):
         if info == 0:
             cols = start + lanes
-            place = x_ptr + cols[:, None] * s + cols[None, :] * t
+            tile_ptr = x_ptr + cols[:, None] * s + cols[None, :] * t
             mask = (cols < n)[:, None] & (lanes[:, None] >= lanes[None, :])
-            x = tl.load(place, mask=mask, other=0.0)
+            x = tl.load(tile_ptr, mask=mask, other=0.0)
             for k in range(0, start):
                 left = tl.load(x_ptr + cols * s + k * t, mask=cols < n, other=0.0)
                 x -= left[:, None] * left[None, :]
             x, failed = root_block(x, n - start)
-            tl.store(place, x, mask=mask)
-            tl.debug_barrier()
+            tl.store(tile_ptr, x, mask=mask)
+            tl.debug_barrier()  # the rows below load the factor of this block
             if failed >= 0:
                 info = tl.zeros_like(info) + start + failed + 1
             else:

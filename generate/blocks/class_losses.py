@@ -6,10 +6,13 @@ Used by the kernels of nll_loss2d, multi_margin_loss and multilabel_margin_loss,
 import torch
 import triton
 import triton.language as tl
+from blocks.limits import INT32_MAX
 from blocks.losses import mean_of, sum_of
 from blocks.offsets import coalesce, plain, reach, stride_hint
 from blocks.reduction import reduce
 from blocks.types import identical_dtypes
+
+MANY_PIXELS = 4096  # pixels from which a kernel variant for aligned strides pays off
 
 
 def expect_pixels(x, target, weight):
@@ -22,14 +25,15 @@ def expect_pixels(x, target, weight):
 def pixel_walk(x, target):
     """Return how to step through the pixels of scores and targets: (shape, strides, hints) for `strided`."""
     shape, strides = coalesce([x.select(1, 0), target, target.new_empty(target.shape)])
-    hints = tuple([stride_hint(shape, s, target.numel() >= 4096) for s in strides])
+    hints = tuple([stride_hint(shape, s, target.numel() >= MANY_PIXELS) for s in strides])
     steps = tuple([tuple([plain(k) for k in s]) if shape else () for s in strides])
     return tuple([plain(k) for k in shape]), steps, hints
 
 
 def are_wide(n, *tensors):
     """Return True if offsets need 64 bits, either in these tensors or in n elements and one more block."""
-    return max([n, *[reach(t.shape, [t.stride()]) for t in tensors]]) > 2147479551
+    # 4096: a margin for one more block
+    return max([n, *[reach(t.shape, [t.stride()]) for t in tensors]]) > INT32_MAX - 4096
 
 
 def expect_rows(x, target, weight=None):
@@ -73,7 +77,7 @@ def row_gradient(grad, rows, reduction):
 
 def row_tile(classes):
     """Return BLOCK_M and BLOCK_N for rows with this many classes."""
-    return (32, 64) if classes <= 64 else (2, 1024)
+    return (32, 64) if classes <= 64 else (2, 1024)  # 2,048 elements; up to 64 classes a row takes one step
 
 
 def expect_classes(x, target, weight, classes):

@@ -3,6 +3,7 @@
 import torch
 import triton
 import triton.language as tl
+from blocks.limits import INT32_MAX
 from blocks.offsets import integer_values, integers, plain, plain_value, reach
 from blocks.windows import windows
 
@@ -11,13 +12,15 @@ from blocks.windows import windows
 def columns_kernel_of(x_ptr, out_ptr, n, sizes, strides, steps, WIDE: tl.constexpr, BLOCK: tl.constexpr):
     """Copy each element of each window to its column, with 0 for padding.
 
-    Parameters of the launch:
+    Args:
         x_ptr: [N, C, H, W], read with `strides`.
         out_ptr: Contiguous [N, C, KH, KW, LH, LW], written.
-        n: Number of result elements.
-        sizes: Shape of the result.
-        steps: Stride, padding, dilation and input size of each axis.
+        n: Number of result elements, encoded by `plain`.
+        sizes: Shape of the result, encoded by `plain`.
+        strides: Strides of x, encoded by `plain`.
+        steps: Stride, padding, dilation and input size of each axis, encoded by `plain`.
         WIDE: Use 64-bit offsets.
+        BLOCK: Elements per program instance.
     """
     i = tl.program_id(0).to(tl.int64 if WIDE else tl.int32) * BLOCK + tl.arange(0, BLOCK)
     flat, n = i, plain_value(n)
@@ -80,7 +83,7 @@ def to_columns(x, kernel_size, dilation, padding, stride):
             integers((N, C, *kernel_size, *counts), True),
             integers(image.stride(), True),
             integers((*steps[0], *steps[1]), True),
-            WIDE=max(n, reach(image.shape, [image.stride()])) > 2147483647 - 1024,
+            WIDE=max(n, reach(image.shape, [image.stride()])) > INT32_MAX - 1024,  # the last block reaches beyond n
             BLOCK=1024,
         )
     return out if x.dim() == 4 else out.squeeze(0)

@@ -62,6 +62,7 @@ def first_smaller_of(a, i, b, j):
 def welford_of(mean, squares, count, other_mean, other_squares, other_count):
     """Return (mean, squares, count) of both groups together; empty groups change nothing."""
     n = count + other_count
+    # a share of the distance, not a mean of sums: no cancellation if both means are large
     share = tl.where(n > 0, other_count / tl.where(n > 0, n, 1), 0)
     delta = other_mean - mean
     return mean + delta * share, squares + other_squares + delta * delta * count * share, n
@@ -74,7 +75,7 @@ def softmax_of(peak, total, other_peak, other_total):
     A group with maximum -inf adds 0 instead of NaN.
     """
     new_peak = tl.maximum(peak, other_peak)
-    finite = tl.where(new_peak == float("-inf"), 0, new_peak)
+    finite = tl.where(new_peak == float("-inf"), 0, new_peak)  # -inf - -inf would be NaN
     return new_peak, total * tl.exp(peak - finite) + other_total * tl.exp(other_peak - finite)
 
 

@@ -9,15 +9,21 @@ import triton
 import triton.language as tl
 from blocks.offsets import plain, plain_value, strided
 
+COMPACTION_BLOCK = 1024  # elements per program instance; counts and ranks must have the same blocks
+
 
 @triton.jit
 def count_kernel(x_ptr, counts_ptr, n, value, shape, stride, BLOCK: tl.constexpr):
     """Count the elements that differ from `value` in each block.
 
-    Parameters of the launch:
-        x_ptr: n integers or bools, read; shape and stride follow.
+    Args:
+        x_ptr: n integers or bools, read.
         counts_ptr: [blocks] int64, written.
-        n, value: Element count, and the value to leave out.
+        n: Element count, encoded by `plain`.
+        value: Value to leave out.
+        shape: Shape of x, encoded by `plain`.
+        stride: Strides of x, encoded by `plain`.
+        BLOCK: Elements per program instance.
     """
     i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     mask = i < plain_value(n)
@@ -31,9 +37,11 @@ def starts_kernel(counts_ptr, starts_ptr, n, BLOCK: tl.constexpr):
 
     One program instance runs it.
 
-    Parameters of the launch:
-        counts_ptr: [n], read.
-        starts_ptr: [n + 1], written.
+    Args:
+        counts_ptr: [n] int64, read.
+        starts_ptr: [n + 1] int64, written.
+        n: Number of counts, encoded by `plain`.
+        BLOCK: Counts per step.
     """
     n = plain_value(n)
     total = tl.zeros([], tl.int64)
@@ -49,11 +57,16 @@ def starts_kernel(counts_ptr, starts_ptr, n, BLOCK: tl.constexpr):
 def coordinates_kernel(x_ptr, starts_ptr, out_ptr, n, count, value, shape, stride, BLOCK: tl.constexpr):
     """Write the coordinates of each selected element to its rank.
 
-    Parameters of the launch:
-        x_ptr: n integers or bools, read; shape and stride follow.
+    Args:
+        x_ptr: n integers or bools, read.
         starts_ptr: [blocks + 1], rank of each block's first selected element, read.
         out_ptr: [dims, count] int64, written.
-        n, count, value: Total and selected element counts, and the value to leave out.
+        n: Element count, encoded by `plain`.
+        count: Selected element count, encoded by `plain`.
+        value: Value to leave out.
+        shape: Shape of x, encoded by `plain`.
+        stride: Strides of x, encoded by `plain`.
+        BLOCK: Elements per program instance, as in `count_kernel`.
     """
     i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     mask = i < plain_value(n)
@@ -78,11 +91,11 @@ def coordinates(x, value):
     Their count is read from the device.
     """
     n, shape, stride = plain(x.numel()), tuple([plain(s) for s in x.shape]), tuple([plain(s) for s in x.stride()])
-    blocks = triton.cdiv(x.numel(), 1024)
+    blocks = triton.cdiv(x.numel(), COMPACTION_BLOCK)
     counts = torch.empty(blocks, dtype=torch.int64, device=x.device)
-    count_kernel[(blocks,)](x, counts, n, value, shape, stride, BLOCK=1024)
+    count_kernel[(blocks,)](x, counts, n, value, shape, stride, BLOCK=COMPACTION_BLOCK)
     starts = starts_of(counts)
     count = starts.select(0, blocks).item()
     out = torch.empty((len(shape), count), dtype=torch.int64, device=x.device)
-    coordinates_kernel[(blocks,)](x, starts, out, n, plain(count), value, shape, stride, BLOCK=1024)
+    coordinates_kernel[(blocks,)](x, starts, out, n, plain(count), value, shape, stride, BLOCK=COMPACTION_BLOCK)
     return out.unbind(0)

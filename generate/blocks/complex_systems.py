@@ -137,11 +137,13 @@ def complex_eliminate(x_ptr, k, n, ROWS: tl.constexpr):
 def complex_lu_kernel(x_ptr, pivots_ptr, info_ptr, n, ROWS: tl.constexpr, LONG: tl.constexpr):
     """Factor one matrix per program instance, in place.
 
-    Parameters of the launch:
+    Args:
         x_ptr: [batch, n, n] column-major complex, read and written.
         pivots_ptr: [batch, n] int32, written: 1-based rows.
         info_ptr: [batch] int32, written: the 1-based number of the first pivot that is 0, or 0.
-        n, ROWS, LONG: Size, and rows per step in the update and in the pivot search.
+        n: Rows, encoded by `plain`.
+        ROWS: Rows and columns per step in the update.
+        LONG: Rows per step in the pivot search, and columns per step in an exchange.
     """
     matrix = tl.program_id(0).to(tl.int64)
     n = plain_value(n).to(tl.int64)
@@ -193,12 +195,17 @@ def complex_triangle_kernel(
     An upper triangle is solved as a lower one with reversed rows. Barriers separate the stores of a step from
     the loads of the next.
 
-    Parameters of the launch:
-        t_ptr, x_ptr: Triangles (read) and right-hand sides (read and written), complex.
-        n, m: Rows, and columns of x.
-        batch: `walk` over both tensors' batch dimensions.
-        strides: Row and column strides of t and x.
-        UPPER, UNIT: Use the upper triangle; take its diagonal as 1.
+    Args:
+        t_ptr: [..., n, n] complex triangles, read.
+        x_ptr: [..., n, m] complex right-hand sides, read and written.
+        n: Rows, encoded by `plain`.
+        m: Columns of x, encoded by `plain`.
+        batch: `walk` over both tensors' batch dimensions, in real elements.
+        strides: Row and column strides of t and x, in real elements, encoded by `plain`.
+        UPPER: Use the upper triangle.
+        UNIT: Take the diagonal as 1.
+        ROWS: Rows per step.
+        BLOCK: Columns of x per program instance.
     """
     n, m = plain_value(n).to(tl.int64), plain_value(m)
     across = tl.cdiv(m, BLOCK)
@@ -218,7 +225,7 @@ def complex_triangle_kernel(
         if not UNIT:
             corner = t_ptr + k * (down + right)
             a, b = complex_quotient(a, b, tl.load(corner), tl.load(corner + 1))
-            tl.debug_barrier()
+            tl.debug_barrier()  # threads with a copy of an element must load it before one stores it
             store_pair(row, a, b, cols < m)
         for start in range(k + 1, n, ROWS):
             rows = start + tl.arange(0, ROWS).to(tl.int64)

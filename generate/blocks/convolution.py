@@ -4,8 +4,7 @@ A program instance computes a tile of positions by channels in one group. For ea
 channels, it loads the input element under that tap for each position. A transposed convolution, which is also
 the input gradient, loads the position that was multiplied by that tap, if the stride divides it.
 
-The weight gradient is a product over positions for each tap. Many positions are cut into parts, which are added
-in a fixed order. In groups with few channels (depthwise) each result element is summed by itself.
+Groups with few channels are computed without tensor cores. The weight gradient is in `blocks.weight_gradients`.
 """
 
 import math
@@ -13,21 +12,24 @@ import math
 import torch
 import triton
 import triton.language as tl
-from blocks.arithmetic import identity
-from blocks.channels_last_convolution import channels_last_convolution, channels_last_gradient
-from blocks.depthwise import depthwise_weight_gradient
-from blocks.elementwise import elementwise
+from blocks.channels_last_convolution import channels_last_convolution
+from blocks.limits import SMALL_TENSOR
 from blocks.matmul import matmul_tile, tile_product
 from blocks.offsets import integer_values, integers, plain_value, stride_arguments, stride_values
-from blocks.reduction import reduce
 from blocks.taps import axis_integers, convolved_tap, one_axis, spatial_place, wide_offsets
 from blocks.types import compute_types
 from blocks.window_tiles import tile_grid, tile_place
 from blocks.windows import suggested_format
 
+__all__ = ["convolution_result", "convolve", "convolved_size"]
+
 # Largest transposed convolution (in products) that leaves out 0 times an infinite weight. The second sum that this
 # needs costs registers: 255 and 240 bytes of spills instead of 214 (fp32, groups with 32 channels, sm_90).
 SELECTED = 4194304
+
+# Channels per group, in and out, up to which a group is computed without tensor cores. Their tiles are at least
+# 16 wide and would be mostly masked.
+FEW_CHANNELS = 4
 
 
 @triton.jit
@@ -48,12 +50,12 @@ def summed_taps(
     """Return the sum over taps and channels for one result tile.
 
     SELECT leaves out the products of taps that fall outside the input. Otherwise such a product is 0 times the
-    weight, which is NaN for an infinite weight. `axes` holds places, window, stride/padding/dilation, and
+    weight, which is NaN for an infinite weight. `axes` holds positions, window, stride/padding/dilation, and
     extents.
     """
     BLOCK_M: tl.constexpr = TILE[0]
     BLOCK_N: tl.constexpr = TILE[1]
-    place, window, how, extents = axes
+    positions, window, how, extents = axes
     M, N, K = sizes
     ks = tl.arange(0, TILE[2]).to(rows.dtype)
     chunks, taps = tl.cdiv(K, TILE[2]), 1
@@ -63,7 +65,7 @@ def summed_taps(
     for step in range(0, taps * chunks):
         first = tl.full([], 0, rows.dtype) + step % chunks * TILE[2]
         offset, valid, tap_offset = convolved_tap(
-            place, step // chunks, window, how, extents, x_stride, w_stride[3:], TRANSPOSED
+            positions, step // chunks, window, how, extents, x_stride, w_stride[3:], TRANSPOSED
         )
         valid &= rows < M
         left = first + ks < K
@@ -71,6 +73,7 @@ def summed_taps(
         b_mask = left[:, None] & (cols < N)[None, :]
         b = tl.load(weight_ptr + (tap_offset + first * w_stride[2]), mask=b_mask, other=0)
         if SELECT:
+            # each step by itself, because its NaN must not reach the sum
             acc += tl.where(valid[:, None], tile_product(a, b, tl.zeros([BLOCK_M, BLOCK_N], ACC)), 0)
         else:
             acc = tile_product(a, b, acc)
@@ -102,17 +105,21 @@ def convolution_kernel(
     times an infinite weight does not count. A tile with a NaN is summed again with SELECT, so that all other
     tiles do without the select.
 
-    Parameters of the launch:
-        x_ptr, weight_ptr: Operands, read.
+    Args:
+        x_ptr: [batch, channels in, *extents], read.
+        weight_ptr: Weight with the strides below, read.
         bias_ptr: [channels out] or None, read.
-        out_ptr: Result, written.
+        out_ptr: [batch, channels out, *shape], written.
         sizes: Positions, and channels out and in per group.
-        shape, extents, window: Spatial sizes for the result, x and the weight.
+        shape: Spatial sizes of the result.
+        extents: Spatial sizes of x.
+        window: Taps per axis.
         how: Stride, padding and dilation per axis.
-        strides: Strides for x; the weight (group, channel out, channel in, taps); and the result.
+        strides: Strides of x; of the weight (group, channel out, channel in, taps); and of the result.
         TRANSPOSED: Compute a transposed convolution.
+        FALLS: Leave out 0 times an infinite weight, as above.
         ACC: Accumulator type.
-        PLAIN: Integers are encoded by `plain`.
+        PLAIN: Integers are encoded by `plain`, and strides for `stride_values`.
         WIDE: Use 64-bit offsets.
         TILE: BLOCK_M, BLOCK_N, BLOCK_K.
     """
@@ -128,10 +135,10 @@ def convolution_kernel(
     rows = (index // across).to(INDEX) * TILE[0] + tl.arange(0, TILE[0])
     cols = (index % across).to(INDEX) * TILE[1] + tl.arange(0, TILE[1])
     ks = tl.arange(0, TILE[2]).to(INDEX)
-    place = spatial_place(rows, shape)
+    positions = spatial_place(rows, shape)
     x_ptr += (group * K + ks)[None, :] * x_stride[1]
     weight_ptr += group * w_stride[0] + cols[None, :] * w_stride[1] + ks[:, None] * w_stride[2]
-    axes, sizes = (place, window, how, extents), (M, N, K)
+    axes, sizes = (positions, window, how, extents), (M, N, K)
     acc = summed_taps(
         x_ptr, weight_ptr, axes, rows, cols, sizes, x_stride, w_stride, TRANSPOSED, ACC, TILE, SELECT=False
     )
@@ -142,9 +149,9 @@ def convolution_kernel(
             )
     if bias_ptr is not None:
         acc += tl.load(bias_ptr + group * N + cols, mask=cols < N, other=0).to(ACC)[None, :]
-    offset = place[0] * out_stride[0]
+    offset = positions[0] * out_stride[0]
     for k in tl.static_range(len(shape)):
-        offset += place[k + 1] * out_stride[k + 2]
+        offset += positions[k + 1] * out_stride[k + 2]
     out_ptr += offset[:, None] + (group * N + cols)[None, :] * out_stride[1]
     tl.store(out_ptr, acc.to(out_ptr.dtype.element_ty), mask=(rows < M)[:, None] & (cols < N)[None, :])
 
@@ -173,13 +180,33 @@ def few_channels_kernel(
 ):
     """Compute the result as `convolution_kernel` does, without tensor cores, for groups with few channels.
 
-    A tile covers the result's two innermost dimensions. CHANNELS holds the channels out and in per group. The
-    other parameters are as in `convolution_kernel` and `tile_place`.
+    A tile covers the result's two innermost dimensions.
+
+    Args:
+        x_ptr: [batch, channels in, *extents], read.
+        weight_ptr: Weight with the strides below, read.
+        bias_ptr: [channels out] or None, read.
+        out_ptr: Result with these sizes, dense, written.
+        rows: Result rows, for FLAT tiles, encoded by `plain`.
+        sizes: Batch, channels out, and spatial sizes of the result, encoded by `plain`.
+        extents: Spatial sizes of x, encoded by `plain`.
+        how: Stride, padding and dilation per axis, encoded by `plain`.
+        strides: Strides of x, and of the weight (group, channel out, channel in, taps), encoded by `plain`.
+        CHANNELS: Channels out and in per group.
+        WINDOW: Taps per axis.
+        TRANSPOSED: Compute a transposed convolution.
+        FALLS: Leave out 0 times an infinite weight (see `convolution_kernel`).
+        LAST: Channels are the result's innermost dimension.
+        FLAT: Tile rows run through all dimensions but the innermost (see `tile_place`).
+        ACC: Accumulator type.
+        WIDE: Use 64-bit offsets.
+        BLOCK_M: Rows per tile.
+        BLOCK_N: Columns per tile.
     """
     sizes, extents, how = integer_values(sizes, True), integer_values(extents, True), integer_values(how, True)
     x_stride, w_stride = integer_values(strides[0], True), integer_values(strides[1], True)
-    place, inside, across, flat = tile_place(sizes, plain_value(rows), LAST, FLAT, WIDE, BLOCK_M, BLOCK_N)
-    channel, position = place[1], (place[0],) + place[2:]
+    tile_coordinates, inside, across, flat = tile_place(sizes, plain_value(rows), LAST, FLAT, WIDE, BLOCK_M, BLOCK_N)
+    channel, position = tile_coordinates[1], (tile_coordinates[0],) + tile_coordinates[2:]
     WITHIN: tl.constexpr = CHANNELS[1]
     group = channel // CHANNELS[0]
     x_ptr += group * WITHIN * x_stride[1]
@@ -201,69 +228,6 @@ def few_channels_kernel(
     if bias_ptr is not None:
         acc += tl.load(bias_ptr + channel, mask=channel < sizes[1], other=0).to(ACC)
     tl.store(out_ptr + flat, acc.to(out_ptr.dtype.element_ty), mask=inside & across)
-
-
-@triton.jit
-def weight_gradient_kernel(
-    a_ptr,
-    b_ptr,
-    out_ptr,
-    sizes,
-    shape,
-    extents,
-    window,
-    how,
-    strides,
-    ACC: tl.constexpr,
-    PLAIN: tl.constexpr,
-    WIDE: tl.constexpr,
-    TILE: tl.constexpr,
-):
-    """Compute out[part, channel of a, channel of b in its group, tap] for one tap and one position range.
-
-    Each element is the sum over positions of a times the element of b on which the tap falls.
-
-    Parameters of the launch:
-        a_ptr, b_ptr: [batch, channels, ...], read with `strides`.
-        out_ptr: Contiguous, written.
-        sizes: Channels per group in a and b, positions, positions per part, groups.
-        shape, extents, window, how: As in `convolution_kernel`, with a for the result and b for x.
-    """
-    INDEX: tl.constexpr = tl.int64 if WIDE else tl.int32
-    M, N, count, part, groups = integer_values(sizes, PLAIN)
-    shape, extents = integer_values(shape, PLAIN), integer_values(extents, PLAIN)
-    window, how = integer_values(window, PLAIN), integer_values(how, PLAIN)
-    a_stride, b_stride = stride_values(strides[0], PLAIN), stride_values(strides[1], PLAIN)
-    taps = 1
-    for k in tl.static_range(len(window)):
-        taps = taps * window[k]
-    down, across = tl.cdiv(M, TILE[0]), tl.cdiv(N, TILE[1])
-    tap = tl.program_id(0) % taps
-    index = tl.program_id(0) // taps
-    group = (index // (down * across)).to(INDEX)
-    index = index % (down * across)
-    rows = (index // across).to(INDEX) * TILE[0] + tl.arange(0, TILE[0])
-    cols = (index % across).to(INDEX) * TILE[1] + tl.arange(0, TILE[1])
-    a_ptr += (group * M + rows)[:, None] * a_stride[1]
-    b_ptr += (group * N + cols)[None, :] * b_stride[1]
-    begin = tl.program_id(1).to(INDEX) * part
-    BLOCK_M: tl.constexpr = TILE[0]
-    BLOCK_N: tl.constexpr = TILE[1]
-    acc = tl.zeros([BLOCK_M, BLOCK_N], ACC)
-    for start in range(0, part, TILE[2]):
-        i = begin + start + tl.arange(0, TILE[2])
-        place = spatial_place(i, shape)
-        offset, valid, _ = convolved_tap(place, tap, window, how, extents, b_stride, window, False)
-        a_offset = place[0] * a_stride[0]
-        for k in tl.static_range(len(shape)):
-            a_offset += place[k + 1] * a_stride[k + 2]
-        a = tl.load(a_ptr + a_offset[None, :], mask=(rows < M)[:, None] & (i < count)[None, :], other=0)
-        valid &= i < count
-        b = tl.load(b_ptr + offset[:, None], mask=valid[:, None] & (cols < N)[None, :], other=0)
-        acc = tile_product(a, b, acc)
-    row = tl.program_id(1).to(INDEX) * groups * M + group * M + rows
-    out_ptr += (row[:, None] * N + cols[None, :]) * taps + tap
-    tl.store(out_ptr, acc.to(out_ptr.dtype.element_ty), mask=(rows < M)[:, None] & (cols < N)[None, :])
 
 
 def convolved_size(x, weight, stride, padding, dilation, transposed, output_padding, groups):
@@ -297,10 +261,10 @@ def convolution_result(x, weight, size):
     return torch.empty(size, dtype=x.dtype, device=x.device, memory_format=suggested_format(like))
 
 
-def _tile_of(dtype, batch, M, N, K, most):
+def convolution_tile(dtype, batch, M, N, K, most):
     """Return BLOCK_M, BLOCK_N, BLOCK_K and warps; BLOCK_K does not exceed the inner dimension `most` by much."""
     if dtype not in (torch.float16, torch.bfloat16, torch.float32):
-        return 16, 16, 16, 4
+        return 16, 16, 16, 4  # multiplied elementwise: a product has 16 * 16 * 16 elements
     half = dtype != torch.float32
     BLOCK_M, BLOCK_N, BLOCK_K, warps = matmul_tile(batch, M, N, K, half, (128, 128) if half else (64, 64))
     return BLOCK_M, BLOCK_N, min(BLOCK_K, max(triton.next_power_of_2(most), 16)), warps
@@ -334,7 +298,7 @@ def convolve(x, weight, bias, out, stride, padding, dilation, transposed, groups
     mirrored = transposed and max(stride) == 1  # equals a plain convolution with reversed taps
     if mirrored:
         how = axis_integers(stride, [-p for p in padding], [-d for d in dilation])
-    if N <= 4 and K <= 4:
+    if N <= FEW_CHANNELS and K <= FEW_CHANNELS:
         grid, rows, tile_options = tile_grid(out, not out.is_contiguous())
         few_channels_kernel[grid](
             x,
@@ -357,8 +321,8 @@ def convolve(x, weight, bias, out, stride, padding, dilation, transposed, groups
         return
     if groups == 1 and channels_last_convolution(x, weight, bias, out, stride, padding, dilation, transposed):
         return
-    tile = _tile_of(x.dtype, groups, M, N, K * taps, K)
-    PLAIN = max(x.numel(), weight.numel(), out.numel()) < 65536
+    tile = convolution_tile(x.dtype, groups, M, N, K * taps, K)
+    PLAIN = max(x.numel(), weight.numel(), out.numel()) < SMALL_TENSOR
     convolution_kernel[(triton.cdiv(M, tile[0]) * triton.cdiv(N, tile[1]) * groups,)](
         x,
         weight,
@@ -378,58 +342,3 @@ def convolve(x, weight, bias, out, stride, padding, dilation, transposed, groups
         TILE=tile[:3],
         num_warps=tile[3],
     )
-
-
-def weight_gradient(a, b, weight, stride, padding, dilation, groups, out):
-    """Compute the weight gradient into `out`, which has the shape of weight.
-
-    Each position of a is multiplied by the elements of b on which its taps fall.
-
-    Args:
-        a: Gradient of the result (or x, if transposed).
-        b: x (or the gradient of the result, if transposed).
-        weight: Weight, only its shape matters.
-        stride: Stride per axis.
-        padding: Padding per axis.
-        dilation: Dilation per axis.
-        groups: Group count.
-        out: Result.
-    """
-    b, weight, a, stride, padding, dilation = one_axis(b, weight, a, stride, padding, dilation)
-    out = out.view(weight.shape)
-    window = weight.shape[2:]
-    taps, M, N = math.prod(window), a.shape[1] // groups, b.shape[1] // groups
-    if M <= 4 and N <= 4:
-        depthwise_weight_gradient(a, b, weight, stride, padding, dilation, groups, out)
-        return
-    if groups == 1 and channels_last_gradient(a, b, weight, stride, padding, dilation, out):
-        return
-    count = a.numel() // max(a.shape[1], 1)
-    tile = _tile_of(a.dtype, groups * taps, M, N, count, count)
-    tiles = triton.cdiv(M, tile[0]) * triton.cdiv(N, tile[1]) * groups * taps
-    parts = max(min(528 // tiles, count // (8 * tile[2])), 1)
-    part = triton.cdiv(triton.cdiv(count, parts), tile[2]) * tile[2]
-    parts = triton.cdiv(count, part) if count else 1
-    direct = parts == 1 and out.is_contiguous()
-    dtype = torch.float64 if a.dtype == torch.float64 else torch.float32
-    partial_sums = out if direct else torch.empty((parts, *weight.shape), dtype=dtype, device=a.device)
-    PLAIN = max(a.numel(), b.numel(), weight.numel()) < 65536
-    weight_gradient_kernel[(tiles, parts)](
-        a,
-        b,
-        partial_sums,
-        integers((M, N, count, part, groups), PLAIN),
-        integers(a.shape[2:], PLAIN),
-        integers(b.shape[2:], PLAIN),
-        integers(window, PLAIN),
-        integers(axis_integers(stride, padding, dilation), PLAIN),
-        (stride_arguments(a.stride(), PLAIN), stride_arguments(b.stride(), PLAIN)),
-        ACC=compute_types(dtype)[1],
-        PLAIN=PLAIN,
-        WIDE=wide_offsets((a, b, partial_sums)),
-        TILE=tile[:3],
-        num_warps=tile[3],
-    )
-    if not direct:
-        total = reduce("sum", [partial_sums], [0], dtype=dtype) if parts > 1 else partial_sums.select(0, 0)
-        elementwise(identity, total, common=dtype, out=out)

@@ -12,12 +12,15 @@ import triton
 import triton.language as tl
 from blocks.arithmetic import identity
 from blocks.elementwise import elementwise
+from blocks.limits import PROCESSORS
 from blocks.offsets import integer_values, integers, plain, plain_value
 from blocks.reduction import reduce
 from blocks.taps import axis_integers, convolved_tap, spatial_place, wide_offsets
 from blocks.types import compute_types
 
 __all__ = ["depthwise_weight_gradient"]
+
+GRADIENT_PART_STEPS = 8  # least steps per part: the result of each part is written, and read again to be added
 
 
 @triton.jit
@@ -39,15 +42,21 @@ def depthwise_gradient_kernel(
 ):
     """Compute out[part, channel of a, channel of b in its group, tap] for one channel pair and one part.
 
-    Parameters of the launch:
-        a_ptr, b_ptr: [batch, channels, ...], read with `strides`.
-        out_ptr: Contiguous, written.
-        sizes: Channels per group in a and b, positions, and positions per part.
-        pairs: Channels of a times channels of b per group.
-        shape, extents, window: Spatial sizes for a and b, and taps per axis.
-        how: Stride, padding and dilation per axis.
-        ACC, WIDE: Accumulator type; use 64-bit offsets.
-        BLOCK_T, BLOCK: Taps and positions per step.
+    Args:
+        a_ptr: [batch, channels of a, *shape], read with `strides`.
+        b_ptr: [batch, channels of b, *extents], read with `strides`.
+        out_ptr: [parts, channels of a, channels of b per group, *window], contiguous, written.
+        sizes: Channels per group in a and b, positions, and positions per part, encoded by `plain`.
+        pairs: Channels of a times channels of b per group, encoded by `plain`.
+        shape: Spatial sizes of a, encoded by `plain`.
+        extents: Spatial sizes of b, encoded by `plain`.
+        window: Taps per axis, encoded by `plain`.
+        how: Stride, padding and dilation per axis, encoded by `plain`.
+        strides: Strides of a and of b, encoded by `plain`.
+        ACC: Accumulator type.
+        WIDE: Use 64-bit offsets.
+        BLOCK_T: Taps per step.
+        BLOCK: Positions per step.
     """
     INDEX: tl.constexpr = tl.int64 if WIDE else tl.int32
     M, N, count, part = integer_values(sizes, True)
@@ -68,12 +77,12 @@ def depthwise_gradient_kernel(
         acc = tl.zeros([BLOCK_T, BLOCK], ACC)
         for start in range(0, part, BLOCK):
             i = share * part + start + tl.arange(0, BLOCK)[None, :]
-            place = spatial_place(i, shape)
-            offset, valid, _ = convolved_tap(place, first + t, window, how, extents, b_stride, window, False)
+            positions = spatial_place(i, shape)
+            offset, valid, _ = convolved_tap(positions, first + t, window, how, extents, b_stride, window, False)
             inside = i < count
-            a_offset = place[0] * a_stride[0]
+            a_offset = positions[0] * a_stride[0]
             for k in tl.static_range(len(shape)):
-                a_offset += place[k + 1] * a_stride[k + 2]
+                a_offset += positions[k + 1] * a_stride[k + 2]
             a = tl.load(a_ptr + a_offset, mask=inside, other=0).to(ACC)
             b = tl.load(b_ptr + offset, mask=valid & inside & (first + t < taps), other=0).to(ACC)
             acc += tl.where(valid, a * b, 0)  # a tap outside must not add a * 0, which may be NaN
@@ -91,7 +100,7 @@ def depthwise_weight_gradient(a, b, weight, stride, padding, dilation, groups, o
     count, pairs = a.numel() // max(a.shape[1], 1), a.shape[1] * N
     BLOCK_T = min(triton.next_power_of_2(taps), 16)
     BLOCK = 2048 // BLOCK_T
-    parts = max(min(triton.cdiv(2112, pairs), count // (8 * BLOCK)), 1)
+    parts = max(min(triton.cdiv(16 * PROCESSORS, pairs), count // (GRADIENT_PART_STEPS * BLOCK)), 1)
     part = triton.cdiv(triton.cdiv(count, parts), BLOCK) * BLOCK
     parts = triton.cdiv(count, part) if count else 1
     dtype = torch.float64 if a.dtype == torch.float64 else torch.float32

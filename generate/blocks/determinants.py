@@ -16,11 +16,13 @@ def determinant_kernel(factors_ptr, pivots_ptr, out_ptr, log_ptr, n, BLOCK: tl.c
 
     The sign changes with an odd number of row exchanges.
 
-    Parameters of the launch:
+    Args:
         factors_ptr: [batch, n, n] LU factors, read.
         pivots_ptr: [batch, n] 1-based pivots, read.
         out_ptr: [batch] determinant, or its sign if there are logarithms, written.
         log_ptr: [batch] logarithm, written, or None.
+        n: Rows, encoded by `plain`.
+        BLOCK: Diagonal elements per step.
     """
     matrix = tl.program_id(0).to(tl.int64)
     n = plain_value(n)

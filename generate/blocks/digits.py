@@ -9,10 +9,12 @@ because scattered writes dominate the time of a pass.
 import torch
 import triton
 import triton.language as tl
+from blocks.limits import PROCESSORS
 from blocks.offsets import integer, integer_value, plain, plain_value, strided
 from blocks.order import key_bits, order_key
 
-DIGIT_PARTS = 792  # six program instances for each of 132 processors
+DIGIT_PARTS = 6 * PROCESSORS  # most parts of all rows together
+LEAST_DIGIT_PART = 2048  # least elements per part, because each part adds 16 counts to the prefix sum
 FEW_PARTS = 16  # parts per row up to which each part adds the counts itself, without a prefix kernel
 DIGIT_LANES = 128  # lanes per tile, with two elements each
 
@@ -51,26 +53,26 @@ def element_and_place(both, TYPE: tl.constexpr):
 
 
 @triton.jit
-def moved_elements(x_ptr, held, base, cols, mask, along, RAW: tl.constexpr, PLAIN: tl.constexpr):
+def moved_elements(x_ptr, previous, base, cols, mask, along, RAW: tl.constexpr, PLAIN: tl.constexpr):
     """Load the elements of a row and their places, from x or from the result of the previous pass.
 
-    `held` is () for x, (packed,) or (elements, places).
+    `previous` is () for x, (packed,) or (elements, places).
     """
-    if len(held) == 0:
+    if len(previous) == 0:
         x = tl.load(x_ptr + strided(cols, along[0], along[1][0], False, PLAIN), mask=mask, other=0)
         item = cols
-    elif len(held) == 1:
-        both = tl.load(held[0] + base + cols, mask=mask, other=0)
+    elif len(previous) == 1:
+        both = tl.load(previous[0] + base + cols, mask=mask, other=0)
         x, item = element_and_place(both, x_ptr.dtype.element_ty if RAW else tl.int32)
     else:
-        x = tl.load(held[0] + base + cols, mask=mask, other=0)
-        item = tl.load(held[1] + base + cols, mask=mask, other=0)
+        x = tl.load(previous[0] + base + cols, mask=mask, other=0)
+        item = tl.load(previous[1] + base + cols, mask=mask, other=0)
     return x, item
 
 
 @triton.jit
 def digit_counts(
-    x_ptr, held, base, begin, end, shift, flip, along, RAW: tl.constexpr, HOW: tl.constexpr, BLOCK: tl.constexpr
+    x_ptr, previous, base, begin, end, shift, flip, along, RAW: tl.constexpr, HOW: tl.constexpr, BLOCK: tl.constexpr
 ):
     """Return the number of occurrences of each digit between `begin` and `end` in a row.
 
@@ -79,7 +81,7 @@ def digit_counts(
     counts = tl.zeros([16], tl.int32)
     for start in range(begin, end, BLOCK):
         cols = start + tl.arange(0, BLOCK).to(HOW[2])
-        x, item = moved_elements(x_ptr, held, base, cols, cols < end, along, RAW, HOW[1])
+        x, item = moved_elements(x_ptr, previous, base, cols, cols < end, along, RAW, HOW[1])
         counts += tl.histogram(digit_of(x, shift, flip, RAW, HOW[0]), 16, cols < end)
     return counts
 
@@ -87,7 +89,7 @@ def digit_counts(
 @triton.jit
 def digit_counts_kernel(
     x_ptr,
-    held,
+    previous,
     counts_ptr,
     n,
     part,
@@ -102,13 +104,20 @@ def digit_counts_kernel(
 ):
     """Count the digits in one part of a row.
 
-    Parameters of the launch:
-        x_ptr, held: See `moved_elements`, read.
+    Args:
+        x_ptr: Tensor with the rows, read (see `moved_elements`).
+        previous: Result of the previous pass, read (see `moved_elements`).
         counts_ptr: [rows, 16, parts], written.
-        n, part, parts: Row length, elements per part, and parts per row.
-        shift, flip: See `digit_of`, encoded by `plain`.
-        across, along: `walk` over the rows, and along a row.
-        RAW, HOW, BLOCK: See `digit_of` and `digit_counts`; elements per step.
+        n: Row length, encoded by `integer`.
+        part: Elements per part, encoded by `integer`.
+        parts: Parts per row, encoded by `integer`.
+        shift: First bit of the digit, encoded by `plain` (see `digit_of`).
+        flip: Bits of the digit to invert, encoded by `plain` (see `digit_of`).
+        across: `walk` over the rows.
+        along: `walk` along a row.
+        RAW: Sort the elements of x; otherwise `previous` holds keys.
+        HOW: (DESCENDING, PLAIN, INDEX), as in `digit_counts`.
+        BLOCK: Elements per step.
     """
     n, part, parts = integer_value(n, HOW[1]), integer_value(part, HOW[1]), integer_value(parts, HOW[1])
     row = (tl.program_id(0) // parts).to(HOW[2])
@@ -116,7 +125,7 @@ def digit_counts_kernel(
     begin = block.to(HOW[2]) * part
     x_ptr += strided(row, across[0], across[1][0], False, HOW[1])
     end = tl.minimum(begin + part, n)
-    counts = digit_counts(x_ptr, held, row * n, begin, end, shift, flip, along, RAW, HOW, BLOCK)
+    counts = digit_counts(x_ptr, previous, row * n, begin, end, shift, flip, along, RAW, HOW, BLOCK)
     tl.store(counts_ptr + (row * 16 + tl.arange(0, 16)) * parts + block, counts.to(HOW[2]))
 
 
@@ -124,16 +133,17 @@ def digit_counts_kernel(
 def digit_starts_kernel(counts_ptr, length, TILE: tl.constexpr):
     """Replace each row's counts by their exclusive prefix sum, in place.
 
-    Parameters of the launch:
+    Args:
         counts_ptr: [rows, length], read and written.
-        length, TILE: Counts per row, and counts per step.
+        length: Counts per row.
+        TILE: Counts per step.
     """
     counts_ptr += tl.program_id(0).to(tl.int64) * length
     before = tl.zeros([], counts_ptr.dtype.element_ty)
     for start in range(0, length, TILE):
-        place = start + tl.arange(0, TILE)
-        count = tl.load(counts_ptr + place, mask=place < length, other=0)
-        tl.store(counts_ptr + place, before + tl.cumsum(count, 0) - count, mask=place < length)
+        position = start + tl.arange(0, TILE)
+        count = tl.load(counts_ptr + position, mask=position < length, other=0)
+        tl.store(counts_ptr + position, before + tl.cumsum(count, 0) - count, mask=position < length)
         before += tl.sum(count, 0)
 
 
@@ -165,6 +175,7 @@ def digit_ranks(first, second, starts):
     """
     shift, shift_2 = (first & 7) * 8, (second & 7) * 8
     one = tl.full(first.shape, 1, tl.int64)
+    # two integers, for digits 0 to 7 and 8 to 15; one cumsum of each counts eight digits at once
     unit, unit_2 = one << shift, one << shift_2
     lower, upper = tl.where(first < 8, unit, 0), tl.where(first < 8, 0, unit)
     lower_2 = lower + tl.where(second < 8, unit_2, 0)
@@ -185,7 +196,7 @@ def digit_ranks(first, second, starts):
 @triton.jit
 def digit_places_kernel(
     x_ptr,
-    held,
+    previous,
     counts_ptr,
     outs,
     n,
@@ -206,17 +217,28 @@ def digit_places_kernel(
 ):
     """Move elements and places to `outs` in the order of one digit.
 
-    Parameters of the launch:
-        x_ptr, held: See `moved_elements`, read.
-        counts_ptr: From the kernels before, read; None if a program instance has a whole row and counts its
-            digits itself.
+    Args:
+        x_ptr: Tensor with the rows, read (see `moved_elements`).
+        previous: Result of the previous pass, read (see `moved_elements`).
+        counts_ptr: [rows, 16, parts] from the kernels before, read; None if a program instance has a whole row
+            and counts its digits itself.
         outs: Pointer tuple, written.
-        n, part, parts, shift, flip, across, along, RAW, HOW: As in `digit_counts_kernel`.
-        kept: Elements of a row to write with LAST "values".
-        step: Stride of the results along a row.
+        n: Row length, encoded by `integer`.
+        part: Elements per part, encoded by `integer`.
+        parts: Parts per row, encoded by `integer`.
+        kept: Elements of a row to write with LAST "values", encoded by `integer`.
+        shift: First bit of the digit, encoded by `plain` (see `digit_of`).
+        flip: Bits of the digit to invert, encoded by `plain` (see `digit_of`).
+        across: `walk` over the rows of x and of the results.
+        along: `walk` along a row.
+        step: Stride of the results along a row, encoded by `integer`.
+        RAW: Sort the elements of x; otherwise `previous` holds keys.
         LAST: "values" writes elements and int64 indices, "keys" writes keys and places, "" goes on to another
             pass.
-        FEW, LANES, ROWS: See `digit_starts`; lanes per tile.
+        FEW: At most ROWS parts per row (see `digit_starts`).
+        HOW: (DESCENDING, PLAIN, INDEX), as in `digit_counts`.
+        LANES: Lanes per tile, with two elements each.
+        ROWS: Most parts per row with FEW.
     """
     n, part, parts = integer_value(n, HOW[1]), integer_value(part, HOW[1]), integer_value(parts, HOW[1])
     row = (tl.program_id(0) // parts).to(HOW[2])
@@ -226,13 +248,14 @@ def digit_places_kernel(
     begin = block.to(HOW[2]) * part
     end = tl.minimum(begin + part, n)
     if counts_ptr is None:
-        counts = digit_counts(x_ptr, held, base, begin, end, shift, flip, along, RAW, HOW, 2048).to(HOW[2])
+        counts = digit_counts(x_ptr, previous, base, begin, end, shift, flip, along, RAW, HOW, 2048).to(HOW[2])
         starts = tl.cumsum(counts, 0) - counts
     else:
         starts = digit_starts(counts_ptr + row * 16 * parts, block, parts, FEW, ROWS)
+    # In order, because `starts` carries the counts of earlier tiles: this keeps the sort stable.
     for start in range(begin, end, 2 * LANES):
         cols = start + tl.arange(0, LANES).to(HOW[2])[:, None] * 2 + tl.arange(0, 2)[None, :]
-        x, item = moved_elements(x_ptr, held, base, cols, cols < end, along, RAW, HOW[1])
+        x, item = moved_elements(x_ptr, previous, base, cols, cols < end, along, RAW, HOW[1])
         first, second = tl.split(digit_of(x, shift, flip, RAW, HOW[0]))
         to, to_2, starts = digit_ranks(first, second, starts)
         to, mask = tl.join(to, to_2), cols < end
@@ -253,12 +276,12 @@ def digit_places_kernel(
             tl.store(outs[1] + base + to, item, mask=mask)
 
 
-def sorted_by_digits(x, held, outs, sizes, steps, dtypes, HOW):
+def sorted_by_digits(x, previous, outs, sizes, steps, dtypes, HOW):
     """Sort m rows of n elements and return the results.
 
     Args:
         x: Tensor with the rows.
-        held: Keys and places to sort instead of the elements, or ().
+        previous: Keys and places to sort instead of the elements, or ().
         outs: Tensors for the first `kept` elements per row and their indices, or None to return keys and
             places.
         sizes: (m, n, kept).
@@ -271,8 +294,9 @@ def sorted_by_digits(x, held, outs, sizes, steps, dtypes, HOW):
     """
     m, n, kept = sizes
     PLAIN, device = HOW[1], x.device
-    RAW = not held
-    part = triton.cdiv(triton.cdiv(n, max(min(DIGIT_PARTS // m, n // 2048), 1)), 1024) * 1024
+    RAW = not previous
+    # a multiple of 1,024, the block of `digit_counts_kernel`
+    part = triton.cdiv(triton.cdiv(n, max(min(DIGIT_PARTS // m, n // LEAST_DIGIT_PART), 1)), 1024) * 1024
     parts = triton.cdiv(n, part)
     FEW = parts <= FEW_PARTS
     counts = torch.empty((m, 16, parts), dtype=dtypes[1], device=device) if parts > 1 else None
@@ -290,13 +314,13 @@ def sorted_by_digits(x, held, outs, sizes, steps, dtypes, HOW):
         to = tuple(results) if last else spare[shift // 4 % 2]
         if counts is not None:
             digit_counts_kernel[(m * parts,)](
-                x, held, counts, *lengths, *digit, *steps[:2], BLOCK=1024, num_warps=4, RAW=RAW, HOW=HOW
+                x, previous, counts, *lengths, *digit, *steps[:2], BLOCK=1024, num_warps=4, RAW=RAW, HOW=HOW
             )
             if not FEW:
                 digit_starts_kernel[(m,)](counts, 16 * parts, TILE=8192, num_warps=16)
         digit_places_kernel[(m * parts,)](
             x,
-            held,
+            previous,
             counts,
             to,
             *lengths,
@@ -311,5 +335,5 @@ def sorted_by_digits(x, held, outs, sizes, steps, dtypes, HOW):
             RAW=RAW,
             HOW=HOW,
         )
-        held = to
+        previous = to  # two spare buffers suffice, because a pass only reads the one before
     return results

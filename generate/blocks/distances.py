@@ -11,11 +11,15 @@ import torch
 import triton
 import triton.language as tl
 from blocks.arithmetic import root, sign_of
+from blocks.limits import INT32_MAX, SMALL_TENSOR
 from blocks.norms import power_of_magnitude
 from blocks.offsets import integer_values, integers, reach, strided, walk
 from blocks.types import compute_types, identical_dtypes, number_argument, number_value
 
 __all__ = ["distances", "distances_backward", "first_of_each", "first_pairs", "rows_of_pairs"]
+
+FEW_DISTANCES = 65536  # with fewer, tiles of 32 x 64 would make no more than 32 program instances
+MANY_DISTANCES = 4194304  # from here on, tiles of 64 x 128 make at least 512 program instances
 
 
 @triton.jit
@@ -109,16 +113,22 @@ def distance_kernel(
     For ORDER "products", a tile with an infinite sum is summed again with terms that are NaN whenever x^2 - 2 x
     y + y^2 does.
 
-    Parameters of the launch:
-        x_ptr, y_ptr: [batch, rows, columns] and [batch, other rows, columns], read with their strides.
+    Args:
+        x_ptr: [batch, m, columns], read with its strides.
+        y_ptr: [batch, n, columns], read with its strides.
         out_ptr: [batch, m, n], or [pairs] with PAIRS, contiguous, written.
-        sizes: Rows, other rows, columns, pairs.
-        batch, batch_strides: Batch shape, and strides of x and y.
-        p: Norm order.
+        sizes: Rows (m), rows of y (n), columns, pairs.
+        batch: Batch shape.
+        batch_strides: Batch strides of x and y.
+        x_strides: Row and column stride of x.
+        y_strides: Row and column stride of y.
+        p: Norm order, encoded by `number_argument`.
         ORDER: "0", "1", "2", "inf", "p" or "products".
         PAIRS: Only compute pairs of rows in x.
-        OPMATH, WIDE, PLAIN: Compute type; use 64-bit offsets; integers are encoded by `plain`.
-        TILE: Rows and other rows per thread, and threads along each. Row r of a thread is TILE[2] rows behind
+        OPMATH: Compute type.
+        WIDE: Use 64-bit offsets.
+        PLAIN: Integers are encoded by `plain`.
+        TILE: Rows of x and of y per thread, and threads along each. Row r of a thread is TILE[2] rows behind
             its row r - 1, so that neighboring threads read neighboring rows.
         BLOCK_K: Columns per step.
     """
@@ -156,6 +166,7 @@ def distance_kernel(
             else:
                 acc += term
     if ORDER == "products":
+        # Other sums are right: an infinite operand makes a sum infinite, or NaN, which it then has to be.
         infinite = tl.sum((acc == float("inf")).to(tl.int32))
         if infinite > 0:
             acc = tl.zeros([RM, RN, TM, TN], ACC)
@@ -167,11 +178,11 @@ def distance_kernel(
     rows, cols = rows[:, None, :, None], cols[None, :, None, :]
     mask = (rows < m) & (cols < n)
     if PAIRS:
-        place = pair_place(rows, cols, n)
-        mask &= (rows < cols) & (place < count)
+        out_offset = pair_place(rows, cols, n)
+        mask &= (rows < cols) & (out_offset < count)
     else:
-        place = (matrix * m + rows) * n + cols
-    tl.store(out_ptr + place, norm_of_terms(acc, p, ORDER).to(OPMATH), mask=mask)
+        out_offset = (matrix * m + rows) * n + cols
+    tl.store(out_ptr + out_offset, norm_of_terms(acc, p, ORDER).to(OPMATH), mask=mask)
 
 
 @triton.jit
@@ -199,9 +210,29 @@ def distance_backward_kernel(
 ):
     """Compute the gradient for a row tile in x.
 
-    The parameters are as in `distance_kernel`, with gradients and distances in addition: their strides follow,
-    and batch_strides has four entries (x, y, grad, distance). With PAIRS, both rows of a pair receive its
-    gradient.
+    Each program instance loops over all rows of y, so that the sum needs no atomics and has a fixed order.
+
+    Args:
+        grad_ptr: [batch, m, n], or [pairs] with PAIRS, read with its strides.
+        x_ptr: [batch, m, columns], read with its strides.
+        y_ptr: [batch, n, columns], read with its strides.
+        distance_ptr: [batch, m, n], or [pairs] with PAIRS, read with its strides.
+        out_ptr: [batch, m, columns], contiguous, written.
+        sizes: Rows (m), rows of y (n), columns, pairs, encoded by `plain`.
+        batch: Batch shape, encoded by `plain`.
+        batch_strides: Batch strides of x, y, grad and distance, encoded by `plain`.
+        x_strides: Row and column stride of x, encoded by `plain`.
+        y_strides: Row and column stride of y, encoded by `plain`.
+        grad_strides: Strides of grad behind the batch dimensions, encoded by `plain`.
+        distance_strides: Strides of distance behind the batch dimensions, encoded by `plain`.
+        p: Norm order, encoded by `number_argument`.
+        ORDER: "0", "1", "2", "inf" or "p".
+        PAIRS: Both rows of a pair receive its gradient.
+        OPMATH: Compute type.
+        WIDE: Use 64-bit offsets.
+        BLOCK_M: Rows of x per program instance.
+        BLOCK_N: Rows of y per step.
+        BLOCK_K: Columns per program instance.
     """
     INDEX: tl.constexpr = tl.int64 if WIDE else tl.int32
     m, n, width, _ = integer_values(sizes, True)
@@ -224,8 +255,8 @@ def distance_backward_kernel(
     acc = tl.zeros([BLOCK_M, BLOCK_K], OPMATH)
     for start in range(0, n, BLOCK_N):
         cols = start + tl.arange(0, BLOCK_N).to(INDEX)
-        place = cols[:, None] * y_strides[0] + k[None, :] * y_strides[1]
-        y = tl.load(y_ptr + place, mask=(cols < n)[:, None] & (k < width)[None, :], other=0)
+        offset = cols[:, None] * y_strides[0] + k[None, :] * y_strides[1]
+        y = tl.load(y_ptr + offset, mask=(cols < n)[:, None] & (k < width)[None, :], other=0)
         both = (rows < m)[:, None] & (cols < n)[None, :]
         if PAIRS:
             pair = pair_place(rows[:, None], cols[None, :], n)
@@ -233,10 +264,10 @@ def distance_backward_kernel(
             grad = tl.load(grad_ptr + pair * grad_strides[0], mask=both, other=0)
             distance = tl.load(distance_ptr + pair * distance_strides[0], mask=both, other=0)
         else:
-            place = rows[:, None] * grad_strides[0] + cols[None, :] * grad_strides[1]
-            grad = tl.load(grad_ptr + place, mask=both, other=0)
-            place = rows[:, None] * distance_strides[0] + cols[None, :] * distance_strides[1]
-            distance = tl.load(distance_ptr + place, mask=both, other=0)
+            offset = rows[:, None] * grad_strides[0] + cols[None, :] * grad_strides[1]
+            grad = tl.load(grad_ptr + offset, mask=both, other=0)
+            offset = rows[:, None] * distance_strides[0] + cols[None, :] * distance_strides[1]
+            distance = tl.load(distance_ptr + offset, mask=both, other=0)
         slope = norm_slope(x[:, None, :] - y[None, :, :], grad[:, :, None], distance[:, :, None], p, ORDER)
         acc += tl.sum(tl.where(both[:, :, None], slope, 0), 1)
     tl.store(out_ptr + (matrix * m + rows)[:, None] * width + k[None, :], acc, mask=mask)
@@ -251,26 +282,27 @@ def _order(p, negative):
 
 def _constants(order, x, pairs, tensors, n):
     """Return the launch constants except for the tile; n elements need offsets."""
-    wide = max([n, *[reach(t.shape, [t.stride()]) for t in tensors]]) > 2147479551
+    # 4096: a margin for rows and columns beyond the last
+    wide = max([n, *[reach(t.shape, [t.stride()]) for t in tensors]]) > INT32_MAX - 4096
     return order, pairs, compute_types(x.dtype)[1], wide
 
 
 def _pair_tile(m, n, count, costly):
     """Return (TILE, BLOCK_K) for `distance_kernel`, smaller if terms need many registers (`costly`)."""
-    if costly or count < 65536 or min(m, n) < 32:
+    if costly or count < FEW_DISTANCES or min(m, n) < 32:  # 32: the rows of the next tile
         return (2, 2, 8, 16), 4
-    each = 4 if count < 4194304 else 8
+    each = 4 if count < MANY_DISTANCES else 8
     return (each, each, 8, 16), 8
 
 
-def _paired_rows(x, y, alike=True):
+def _paired_rows(x, y, equal_columns=True):
     """Return x and y expanded to a common batch shape, [..., rows, columns].
 
-    Raises RuntimeError if a tensor has fewer than two dimensions, or (`alike`) if the numbers of columns
-    differ.
+    Raises RuntimeError if a tensor has fewer than two dimensions, or (`equal_columns`) if the numbers of
+    columns differ.
     """
     identical_dtypes(x, y)
-    if x.dim() < 2 or y.dim() < 2 or (alike and x.shape[-1] != y.shape[-1]):
+    if x.dim() < 2 or y.dim() < 2 or (equal_columns and x.shape[-1] != y.shape[-1]):
         raise RuntimeError(f"distances of {tuple(x.shape)} to {tuple(y.shape)}")
     if x.shape[:-2] == y.shape[:-2]:
         return x, y
@@ -327,7 +359,7 @@ def distances(x, y, p, pairs=None, products=False):
     if out.numel():
         tile, block = _pair_tile(m, n, out.numel(), order == "p" or x.dtype == torch.float64)
         tiles = triton.cdiv(m, tile[0] * tile[2]) * triton.cdiv(n, tile[1] * tile[3])
-        PLAIN = out.numel() < 65536
+        PLAIN = out.numel() < SMALL_TENSOR
         steps = [integers(t.stride()[dims:], PLAIN) for t in (x, y)]
         sizes = integers((m, n, width, pairs or 0), PLAIN)
         number = number_argument(p, torch.float64)

@@ -38,13 +38,17 @@ def begins_kernel(
 ):
     """Mark the slices that differ from their predecessor, and count them per block.
 
-    Parameters of the launch:
-        x_ptr, order_ptr: Tensor, and order of its slices (or None), read.
+    Args:
+        x_ptr: Tensor with the slices, read.
+        order_ptr: [n] int64, order of the slices, or None, read.
         begins_ptr: [n] int8, written.
         counts_ptr: [blocks] int64, written.
-        n, width: Number of slices, and elements per slice.
-        along, across: `walk` over the slices, and within a slice.
-        BLOCK, CHUNK: Slices per program instance, and elements per step.
+        n: Number of slices.
+        width: Elements per slice.
+        along: `walk` over the slices.
+        across: `walk` within a slice.
+        BLOCK: Slices per program instance.
+        CHUNK: Elements per step.
     """
     i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     compared = (i > 0) & (i < n)
@@ -65,16 +69,20 @@ def begins_kernel(
 def numbered_kernel(order_ptr, begins_ptr, starts_ptr, firsts_ptr, inverse_ptr, n, BLOCK: tl.constexpr):
     """Write the first position of each group, with n behind the last one, and each item's group number.
 
-    Parameters of the launch:
-        order_ptr, begins_ptr, starts_ptr: Order or None, marks from `begins_kernel`, and prefix sums of its
-            counts, read.
+    Args:
+        order_ptr: [n] int64, order of the slices, or None, read.
+        begins_ptr: [n] int8, marks from `begins_kernel`, read.
+        starts_ptr: [blocks + 1] int64, prefix sums of the counts from `begins_kernel`, read.
         firsts_ptr: [n + 1] int64, written.
         inverse_ptr: [n] int64 or None, written.
+        n: Number of slices.
+        BLOCK: Slices per program instance, as in `begins_kernel`.
     """
     i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     begins = tl.load(begins_ptr + i, mask=i < n, other=0).to(tl.int64)
     number = tl.load(starts_ptr + tl.program_id(0)) + tl.cumsum(begins, 0) - 1
     tl.store(firsts_ptr + number, i, mask=begins != 0)
+    # n behind the last group, so that group sizes are differences
     if tl.program_id(0) == tl.num_programs(0) - 1:
         tl.store(firsts_ptr + tl.load(starts_ptr + tl.num_programs(0)), n)
     if inverse_ptr is not None:
@@ -85,12 +93,17 @@ def numbered_kernel(order_ptr, begins_ptr, starts_ptr, firsts_ptr, inverse_ptr, 
 def gathered_kernel(x_ptr, order_ptr, firsts_ptr, out_ptr, counts_ptr, size, width, along, across, BLOCK: tl.constexpr):
     """Copy the first slice of each group, and write the group sizes.
 
-    Parameters of the launch:
-        x_ptr, order_ptr, firsts_ptr: Tensor, order or None, and first positions, read.
+    Args:
+        x_ptr: Tensor with the slices, read.
+        order_ptr: Order of the slices, or None, read.
+        firsts_ptr: First position of each group, read.
         out_ptr: [groups, width], written.
         counts_ptr: [groups] int64 or None, written.
-        size, width: Elements of out, and elements per slice.
-        along, across: As in `begins_kernel`.
+        size: Elements of out.
+        width: Elements per slice.
+        along: `walk` over the slices.
+        across: `walk` within a slice.
+        BLOCK: Elements per program instance.
     """
     i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     mask = i < size
@@ -128,7 +141,7 @@ def distinct(x, dims, order, inverse, counted):
     counts = torch.empty(blocks, dtype=torch.int64, device=x.device)
     firsts = torch.empty(n + 1, dtype=torch.int64, device=x.device)
     steps = walk([x], dims, False), walk([x], inner_dims, False)
-    chunk = 1 if width == 1 else 16
+    chunk = 1 if width == 1 else 16  # single elements would leave 15 of 16 lanes idle
     begins_kernel[(blocks,)](x, order, begins, counts, n, width, *steps, BLOCK=DISTINCT_BLOCK, CHUNK=chunk)
     starts = starts_of(counts)
     numbered_kernel[(blocks,)](order, begins, starts, firsts, inverse, n, BLOCK=DISTINCT_BLOCK)

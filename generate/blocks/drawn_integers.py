@@ -47,7 +47,7 @@ def last_integer(dtype):
     return 1 if dtype == torch.bool else torch.iinfo(dtype).max
 
 
-def _held(value, dtype, sign):
+def _representable(value, dtype, sign):
     """Return `value`, or the next integer in the direction `sign` that a floating-point dtype represents."""
     step = 1 << len([k for k in range(1, 64) if abs(value) >> k >= last_integer(dtype) // 2])
     return sign * (sign * value // step * step)
@@ -62,9 +62,10 @@ def draw_integers(out, low, high, philox):
         raise RuntimeError(f"no integers of [{low}, {high})")
     last = high - 1
     if out.dtype.is_floating_point:
-        low, last = _held(low, out.dtype, -1), _held(last, out.dtype, 1)
+        low, last = _representable(low, out.dtype, -1), _representable(last, out.dtype, 1)
     elif last > last_integer(out.dtype) or low < last_integer(out.dtype) - 2**64:
         raise RuntimeError(f"{out.dtype} holds no integers of [{low}, {high})")
     count = last - low + 1
+    # as a signed 64-bit argument: 2^64 becomes 0, which `scaled_word` takes for 2^64
     count -= 1 << 64 if count >= 1 << 63 else 0
     return elementwise(identity, source=(integers_below, *philox, low, count), common=torch.int64, out=out)

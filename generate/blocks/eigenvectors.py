@@ -18,18 +18,25 @@ from blocks.offsets import integers, plain, plain_value, strided, walk
 from blocks.schur import block_of_two, schur_form
 from blocks.substitution import column_major, square_rows
 
+# Largest exponent for scaling by powers of 2, below the largest exponent of the type (127 and 1023), and the
+# machine epsilon (2^-23 and 2^-52), rounded up: a size that is negligible beside 1.
+EIGEN_LIMITS_FP32 = (126.0, 1.2e-7)
+EIGEN_LIMITS_FP64 = (1000.0, 2.3e-16)
+
+EIGEN_STEPS = 30  # iterations per eigenvalue, as in LAPACK's dlahqr
+
 
 @triton.jit
 def schur_values(x_ptr, lanes, n, height):
     """Return (real parts, imaginary parts, first row of the block) for the eigenvalues of a Schur form."""
     inside = lanes < n
-    place = x_ptr + lanes.to(tl.int64) * (height + 1)
-    second = tl.load(place - height, mask=inside & (lanes > 0), other=0.0) != 0
-    pair = second | (tl.load(place + 1, mask=lanes < n - 1, other=0.0) != 0)
+    diagonal_ptr = x_ptr + lanes.to(tl.int64) * (height + 1)
+    second = tl.load(diagonal_ptr - height, mask=inside & (lanes > 0), other=0.0) != 0
+    pair = second | (tl.load(diagonal_ptr + 1, mask=lanes < n - 1, other=0.0) != 0)
     first = tl.where(second, lanes - 1, lanes)
     half, apart, _, d = block_of_two(x_ptr + first.to(tl.int64) * (height + 1), height, inside & pair)
     size = tl.sqrt(tl.maximum(-apart, 0.0))
-    real = tl.where(pair, d + half, tl.load(place, mask=inside, other=0.0))
+    real = tl.where(pair, d + half, tl.load(diagonal_ptr, mask=inside, other=0.0))
     return real, tl.where(pair, tl.where(second, -size, size), 0.0), first
 
 
@@ -56,10 +63,10 @@ def row_sums(x_ptr, v_ptr, row, first, n, height, lanes, ROWS: tl.constexpr):
     for start in range(first, n, ROWS):
         cols = start + tl.arange(0, ROWS).to(tl.int64)
         t = tl.load(x_ptr + row + cols * height, mask=cols < n, other=0.0)[:, None]
-        place = v_ptr + cols[:, None] * n + lanes[None, :]
+        element_ptr = v_ptr + cols[:, None] * n + lanes[None, :]
         mask = (cols < n)[:, None] & (lanes < n)[None, :]
-        real += tl.sum(t * tl.load(place, mask=mask, other=0.0), 0)
-        imaginary += tl.sum(t * tl.load(place + n * n, mask=mask, other=0.0), 0)
+        real += tl.sum(t * tl.load(element_ptr, mask=mask, other=0.0), 0)
+        imaginary += tl.sum(t * tl.load(element_ptr + n * n, mask=mask, other=0.0), 0)
     return real, imaginary
 
 
@@ -69,12 +76,12 @@ def shorten(v_ptr, first, n, lanes, size, ROWS: tl.constexpr):
     factor = tl.where(size > 1e6, 1.0 / tl.where(size > 1e6, size, 1.0), 1.0)[None, :]
     for start in range(first, n, ROWS):
         rows = start + tl.arange(0, ROWS).to(tl.int64)
-        place = v_ptr + rows[:, None] * n + lanes[None, :]
+        element_ptr = v_ptr + rows[:, None] * n + lanes[None, :]
         mask = (rows < n)[:, None] & (lanes < n)[None, :]
-        real, imaginary = tl.load(place, mask=mask, other=0.0), tl.load(place + n * n, mask=mask, other=0.0)
+        real, imaginary = tl.load(element_ptr, mask=mask, other=0.0), tl.load(element_ptr + n * n, mask=mask, other=0.0)
         tl.debug_barrier()
-        tl.store(place, real * factor, mask=mask)
-        tl.store(place + n * n, imaginary * factor, mask=mask)
+        tl.store(element_ptr, real * factor, mask=mask)
+        tl.store(element_ptr + n * n, imaginary * factor, mask=mask)
 
 
 @triton.jit
@@ -98,19 +105,19 @@ def solved_rows(x_ptr, v_ptr, row, n, height, lanes, values, EPS: tl.constexpr, 
     In the block's own vectors they are (eigenvalue - d, below).
     """
     real, imaginary, first = values
-    place = x_ptr + row * (height + 1)
+    corner_ptr = x_ptr + row * (height + 1)
     p, q = row_sums(x_ptr, v_ptr, row, row + 2, n, height, lanes, ROWS)
     r, s = row_sums(x_ptr, v_ptr, row + 1, row + 2, n, height, lanes, ROWS)
-    above, below = tl.load(place + height), tl.load(place + 1)
-    one, two = tl.load(place) - real, tl.load(place + height + 1) - real
+    above, below = tl.load(corner_ptr + height), tl.load(corner_ptr + 1)
+    one, two = tl.load(corner_ptr) - real, tl.load(corner_ptr + height + 1) - real
     down, across = one * two - imaginary * imaginary - above * below, -imaginary * (one + two)
-    own, later = first == row, first > row
+    in_block, later = first == row, first > row
     a, b = above * r - (two * p + imaginary * q), above * s - (two * q - imaginary * p)
     c, d = below * p - (one * r + imaginary * s), below * q - (one * s - imaginary * r)
     a, b = guarded_quotient(a, b, down, across, EPS * EPS)
     c, d = guarded_quotient(c, d, down, across, EPS * EPS)
-    a, b = tl.where(later, a, tl.where(own, -two, 0.0)), tl.where(later, b, tl.where(own, imaginary, 0.0))
-    c, d = tl.where(later, c, tl.where(own, below, 0.0)), tl.where(later, d, 0.0)
+    a, b = tl.where(later, a, tl.where(in_block, -two, 0.0)), tl.where(later, b, tl.where(in_block, imaginary, 0.0))
+    c, d = tl.where(later, c, tl.where(in_block, below, 0.0)), tl.where(later, d, 0.0)
     tl.store(v_ptr + row * n + lanes, a, mask=lanes < n)
     tl.store(v_ptr + n * n + row * n + lanes, b, mask=lanes < n)
     tl.store(v_ptr + (row + 1) * n + lanes, c, mask=lanes < n)
@@ -125,7 +132,7 @@ def schur_vectors(x_ptr, v_ptr, n, height, lanes, EPS: tl.constexpr, ROWS: tl.co
     Element i of a lane's vector is v[i, lane], and its imaginary part is n * n elements behind it.
     """
     values = schur_values(x_ptr, lanes, n, height)
-    row = n.to(tl.int64) - 1
+    row = n.to(tl.int64) - 1  # int64, because row * n may exceed 32 bits
     while row >= 0:
         at = tl.maximum(row, 1)
         if (row > 0) & (tl.load(x_ptr + at + (at - 1) * height) != 0):
@@ -133,8 +140,8 @@ def schur_vectors(x_ptr, v_ptr, n, height, lanes, EPS: tl.constexpr, ROWS: tl.co
             size = solved_rows(x_ptr, v_ptr, row, n, height, lanes, values, EPS, ROWS)
         else:
             size = solved_row(x_ptr, v_ptr, row, n, height, lanes, values, EPS, ROWS)
-        tl.debug_barrier()
-        if tl.max(size, 0) > 1e6:
+        tl.debug_barrier()  # the next row loads what other threads have stored
+        if tl.max(size, 0) > 1e6:  # far below the overflow of a square in fp32, 1.8e19
             shorten(v_ptr, row, n, lanes, size, ROWS)
             tl.debug_barrier()
         row -= 1
@@ -148,9 +155,9 @@ def vector_tile(z_ptr, v_ptr, rows, n, height, lanes):
     imaginary = real
     for k in range(0, n):
         z = tl.load(z_ptr + rows + k * height, mask=rows < n, other=0.0)[:, None]
-        place = v_ptr + k * n + lanes
-        real += z * tl.load(place, mask=lanes < n, other=0.0)[None, :]
-        imaginary += z * tl.load(place + n * n, mask=lanes < n, other=0.0)[None, :]
+        element_ptr = v_ptr + k * n + lanes
+        real += z * tl.load(element_ptr, mask=lanes < n, other=0.0)[None, :]
+        imaginary += z * tl.load(element_ptr + n * n, mask=lanes < n, other=0.0)[None, :]
     return real, imaginary, mask
 
 
@@ -162,19 +169,19 @@ def store_vectors(z_ptr, v_ptr, out_ptr, n, height, lanes, ROWS: tl.constexpr):
         rows = start + tl.arange(0, ROWS).to(tl.int64)
         real, imaginary, mask = vector_tile(z_ptr, v_ptr, rows, n, height, lanes)
         total += tl.sum(real * real + imaginary * imaginary, 0)
-        place = out_ptr + 2 * (rows[:, None] + lanes[None, :].to(tl.int64) * n)
-        tl.store(place, real, mask=mask)
-        tl.store(place + 1, imaginary, mask=mask)
+        pair_ptr = out_ptr + 2 * (rows[:, None] + lanes[None, :].to(tl.int64) * n)
+        tl.store(pair_ptr, real, mask=mask)
+        tl.store(pair_ptr + 1, imaginary, mask=mask)
     tl.debug_barrier()
     length = tl.sqrt(tl.where(lanes < n, total, 1.0))[None, :]
     for start in range(0, n, ROWS):
         rows = start + tl.arange(0, ROWS).to(tl.int64)
         mask = (rows < n)[:, None] & (lanes < n)[None, :]
-        place = out_ptr + 2 * (rows[:, None] + lanes[None, :].to(tl.int64) * n)
-        real, imaginary = tl.load(place, mask=mask, other=0.0), tl.load(place + 1, mask=mask, other=0.0)
+        pair_ptr = out_ptr + 2 * (rows[:, None] + lanes[None, :].to(tl.int64) * n)
+        real, imaginary = tl.load(pair_ptr, mask=mask, other=0.0), tl.load(pair_ptr + 1, mask=mask, other=0.0)
         tl.debug_barrier()
-        tl.store(place, real / length, mask=mask)
-        tl.store(place + 1, imaginary / length, mask=mask)
+        tl.store(pair_ptr, real / length, mask=mask)
+        tl.store(pair_ptr + 1, imaginary / length, mask=mask)
 
 
 @triton.jit
@@ -194,14 +201,20 @@ def eigenvectors_kernel(
 ):
     """Compute eigenvalues, and optionally eigenvectors, of one matrix.
 
-    Parameters of the launch:
-        a_ptr: [batch, n, n], read; `batch` and `a_stride` follow.
-        work_ptr: Workspace per matrix: its columns, Z, and the vectors of T; without vectors only its columns.
+    Args:
+        a_ptr: [batch, n, n], read.
+        work_ptr: Workspace per matrix, read and written: its columns, Z, and the vectors of T; without vectors
+            only its columns.
         values_ptr: [batch, n] (re, im) pairs, written.
         vectors_ptr: [batch, n, n] column-major (re, im) pairs, written, or None.
+        n: Rows, encoded by `plain`.
+        batch: `walk` over the batch dimensions of a.
+        a_stride: Row and column stride of a, encoded by `plain`.
         LIMITS: Largest exponent for scaling by powers of 2, and the size that is negligible beside 1.
         STEPS: Iterations per eigenvalue.
-        ROWS, BLOCK, LONG: Rows per step, lanes, and rows per step in the Schur form.
+        ROWS: Rows per step.
+        BLOCK: Lanes, one per eigenvalue.
+        LONG: Rows per step in the Schur form.
     """
     matrix = tl.program_id(0).to(tl.int64)
     n = plain_value(n)
@@ -241,14 +254,15 @@ def general_eigen(A, wanted, name):
         corner = A.select(-1, 0).select(-1, 0)
         eigenvectors_kernel[(count,)](
             A,
+            # its columns and Z, and the real and imaginary parts of the vectors of T
             torch.empty(count * n * n * (4 if wanted else 1), dtype=A.dtype, device=A.device),
             torch.view_as_real(values),
             torch.view_as_real(vectors) if wanted else None,
             plain(n),
             walk([corner], list(range(corner.dim())), True),
             integers(A.stride()[-2:], True),
-            LIMITS=(126.0, 1.2e-7) if A.dtype == torch.float32 else (1000.0, 2.3e-16),
-            STEPS=30,
+            LIMITS=EIGEN_LIMITS_FP32 if A.dtype == torch.float32 else EIGEN_LIMITS_FP64,
+            STEPS=EIGEN_STEPS,
             ROWS=ROWS,
             BLOCK=min(max(triton.next_power_of_2(n), 16), 64),
             LONG=LONG,

@@ -7,8 +7,9 @@ the forward pass was transposed. The weight gradient is a matrix product over po
 a sum.
 """
 
-from blocks.convolution import convolution_result, convolve, convolved_size, weight_gradient
+from blocks.convolution import convolution_result, convolve, convolved_size
 from blocks.reduction import reduce
+from blocks.weight_gradients import weight_gradient
 from blocks.windows import for_axes
 
 OVERLOADS = ("aten::convolution_backward",)

@@ -34,7 +34,7 @@ CASES = {
     ],
 }
 FAULTS = {
-    "dS in 16 bits where one feature is multiplied": ("FP32=fp32 or min(D, Dv) < FEW", "FP32=fp32"),
+    "dS in 16 bits where one feature is multiplied": ("FP32=fp32 or min(D, Dv) < FEW_FEATURES", "FP32=fp32"),
 }
 FORWARD = {
     "aten::_scaled_dot_product_efficient_attention_backward": (

@@ -12,9 +12,12 @@ CASES = {
     ],
 }
 FAULTS = {
-    "too few steps": ("STEPS=30", "STEPS=1"),
+    "too few steps": ("EIGEN_STEPS = 30", "EIGEN_STEPS = 1"),
     "no reflections": ("divisor, tau, BLOCK)", "divisor, tau * 0, BLOCK)"),
-    "not of length 1": ("tl.store(place, real / length, mask=mask)", "tl.store(place, real, mask=mask)"),
+    "not of length 1": ("tl.store(pair_ptr, real / length, mask=mask)", "tl.store(pair_ptr, real, mask=mask)"),
     "no conjugates": ("tl.where(second, -size, size)", "size"),
-    "no vectors of the matrix": ("real += z * tl.load(place, mask=lanes < n", "real += tl.load(place, mask=lanes < n"),
+    "no vectors of the matrix": (
+        "real += z * tl.load(element_ptr, mask=lanes < n",
+        "real += tl.load(element_ptr, mask=lanes < n",
+    ),
 }
