@@ -10,7 +10,7 @@ import triton
 import triton.language as tl
 from blocks.arithmetic import identity
 from blocks.elementwise import elementwise
-from blocks.indexing import apply_along
+from blocks.indexing_along import apply_along
 
 
 @triton.jit

@@ -14,8 +14,9 @@ import triton
 import triton.language as tl
 from blocks.channels_last_convolution import channels_last_convolution
 from blocks.limits import SMALL_TENSOR
-from blocks.matmul import matmul_tile, tile_product
+from blocks.matmul import matmul_tile
 from blocks.offsets import integer_values, integers, plain_value, stride_arguments, stride_values
+from blocks.product_tiles import tile_product
 from blocks.taps import axis_integers, convolved_tap, one_axis, spatial_place, wide_offsets
 from blocks.types import compute_types
 from blocks.window_tiles import tile_grid, tile_place

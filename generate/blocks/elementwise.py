@@ -8,8 +8,14 @@ which the `_foreach_` overloads are derived.
 import torch
 import triton
 import triton.language as tl
+from blocks.limits import INT32_MAX, PROCESSORS
 from blocks.offsets import coalesce, empty_result, plain, plain_value, reach, stride_hint, strided
 from blocks.types import common_dtype, compute_types, convert, float_dtype, number_argument, number_value
+
+SHORT_LAUNCH = 4096  # elements below which one general kernel variant pays off: compiling takes longer than running
+
+# `pick` compares with every tensor of the list, so a longer list costs each program instance more time.
+TENSORS_PER_LAUNCH = 32
 
 HELD = None  # collects launches to batch them: a `Held` from verify/contract/derive.py, or None
 
@@ -87,20 +93,28 @@ def elementwise_kernel(
 ):
     """Compute ROUNDS * BLOCK elements of one tensor, which is looked up once.
 
-    Parameters of the launch:
-        operands, outs: For each operand and result, a tuple with one entry per list tensor (or a shared
-            one).
-        source: Integer arguments for SOURCE.
-        firsts, sizes: First program instance and element count per tensor, encoded by `plain`.
-        shape, strides: Common shape, and strides of each operand and result; () if dense.
-        FUNCTION, SOURCE: Function, and its first argument's source (or None).
-        KINDS: Kind per operand: "tensor" with strides, "element" (one-element tensor), "number", or
+    Args:
+        operands: For each operand, a tuple with a pointer (read) or an encoded number per list tensor, or a
+            single shared one.
+        outs: For each result, a tuple with a pointer per list tensor, written.
+        source: Integer arguments for SOURCE, encoded by `number_argument`; () without SOURCE.
+        firsts: First program instance of each list tensor, encoded by `plain`.
+        sizes: Element count of each list tensor, encoded by `plain`.
+        shape: Common shape, encoded by `plain`; () if all tensors are dense.
+        strides: Strides of each operand and then of each result, in elements, encoded by `plain`; () if dense.
+        FUNCTION: Triton function of the source's value and the operands.
+        SOURCE: Triton function (start, BLOCK, *source) for FUNCTION's first argument, or None.
+        KINDS: Kind of each operand: "tensor" with strides, "element" (one-element tensor), "number", or
             "pointer" to which the function may store.
         HINTS: `stride_hint` for each operand and result.
-        COMMON, OPMATH: Promoted type and compute type.
-        RESULTS: Which of several results to keep.
-        SMALL: Always use the mask, which compiles faster.
-        WIDE: Use 64-bit offsets.
+        COMMON: Type to which the operands are promoted.
+        OPMATH: Type to compute in.
+        RESULTS: For each entry of `outs`, the index of the function's result; () if the function has a single
+            result.
+        SMALL: True to use the mask for all blocks, which compiles faster.
+        WIDE: True to use 64-bit offsets.
+        ROUNDS: Blocks per program instance.
+        BLOCK: Elements per block.
     """
     program = tl.program_id(0) - plain_value(pick(firsts, firsts))
     first = (program.to(tl.int64) if WIDE else program) * (ROUNDS * BLOCK)
@@ -226,8 +240,8 @@ def launch_elementwise(entries):
             key = settings, tuple(dtypes), len(outs), tuple(strides), len(groups) if shape else -1
             groups[key] = [*groups.get(key, []), (operands, outs, shape, strides)]
     for (settings, *_), members in groups.items():
-        for at in range(0, len(members), 32):
-            _launch(members[at : at + 32], *settings)
+        for at in range(0, len(members), TENSORS_PER_LAUNCH):
+            _launch(members[at : at + TENSORS_PER_LAUNCH], *settings)
 
 
 def _shared(values):
@@ -244,28 +258,30 @@ def _launch(members, function, kinds, common, results, source):
     sizes = [member[1][0].numel() for member in members]
     double = common.is_floating_point and common.itemsize == 8
     BLOCK, warps = 1024 if double else 2048, 8  # four or eight elements a thread, as registers allow
-    small = max(sizes) < 4096
+    small = max(sizes) < SHORT_LAUNCH
     if small:
         BLOCK, warps = 512, 4
     count = len(members)
-    # looking tensors up in a list takes time, so each program instance does four blocks if 4 x 132 processors stay busy
-    rounds = 4 if count > 1 and not small and sum(sizes) >= 4 * BLOCK * 528 else 1
+    # looking tensors up in a list takes time, so a program instance does four blocks if processors stay busy
+    rounds = 4 if count > 1 and not small and sum(sizes) >= 4 * BLOCK * (4 * PROCESSORS) else 1
     firsts, programs = [], 0
     for n in sizes:
         firsts.append(plain(programs))
         programs += triton.cdiv(n, rounds * BLOCK)
-    missing = (1 if count == 1 else 8 if count <= 8 else 32) - count  # fewer kernel variants are worth the padding
+    # fewer kernel variants are worth the padding
+    missing = (1 if count == 1 else 8 if count <= 8 else TENSORS_PER_LAUNCH) - count
     members = members + members[-1:] * missing
     firsts += [plain(programs)] * missing
     sizes += sizes[-1:] * missing
-    wide = max(sizes) > 2147483647 - 2 * rounds * BLOCK or reach(shape, strides) > 2147483647
+    # The margin covers masked lanes: the last program instance counts on beyond the last element.
+    wide = max(sizes) > INT32_MAX - 2 * rounds * BLOCK or reach(shape, strides) > INT32_MAX
     if small and count == 1 and len(shape) < 4:  # fewer kernel variants are worth the divisions
         shape = shape or (sizes[0],)
         missing = 4 - len(shape)
         shape, strides = (1,) * missing + shape, [(0,) * missing + s for s in strides]
         hints = [0] * len(strides)
     else:
-        hints = [stride_hint(shape, s, sizes[0] >= 4096) for s in strides]
+        hints = [stride_hint(shape, s, sizes[0] >= SHORT_LAUNCH) for s in strides]
     ranks = [kinds[:k].count("tensor") for k in range(len(kinds))]
     inputs = [(strides[r], hints[r]) if kind == "tensor" else ((), 0) for r, kind in zip(ranks, kinds, strict=True)]
     steps = inputs + list(zip(strides, hints, strict=True))[kinds.count("tensor") :]

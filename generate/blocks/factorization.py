@@ -12,6 +12,7 @@ import triton
 import triton.language as tl
 from blocks.copies import copied
 from blocks.elementwise import elementwise
+from blocks.limits import SMALL_TENSOR
 from blocks.offsets import integers, plain, plain_value, strided, walk
 from blocks.substitution import column_major, solve_triangles, solved_block
 from blocks.truth import truth
@@ -62,10 +63,10 @@ def eliminate(x_ptr, k, last, m, stride, ROWS: tl.constexpr, WIDTH: tl.constexpr
         x = tl.where(pivot != 0, x / tl.where(pivot != 0, pivot, 1.0), x)
         tl.debug_barrier()  # threads with a copy of an element must load it before one stores it
         tl.store(x_ptr + rows + k * stride, x, mask=rows < m)
-        place = x_ptr + rows[:, None] + cols[None, :] * stride
+        pointers = x_ptr + rows[:, None] + cols[None, :] * stride
         mask = (rows < m)[:, None] & (cols < last)[None, :]
-        y = tl.load(place, mask=mask, other=0.0)
-        tl.store(place, y - x[:, None] * above[None, :], mask=mask)
+        y = tl.load(pointers, mask=mask, other=0.0)
+        tl.store(pointers, y - x[:, None] * above[None, :], mask=mask)
     return pivot
 
 
@@ -79,11 +80,11 @@ def take_products(x_ptr, start, width, m, n, stride, ROWS: tl.constexpr, WIDTH: 
     step = tl.full([], start, tl.int64)
     for right in range(start + width, n, BLOCK):
         cols = right + tl.arange(0, BLOCK).to(tl.int64)
-        place = x_ptr + (start + lanes)[:, None] + cols[None, :] * stride
+        pointers = x_ptr + (start + lanes)[:, None] + cols[None, :] * stride
         mask = (lanes < width)[:, None] & (cols < n)[None, :]
-        x = tl.load(place, mask=mask, other=0.0)
-        tl.store(place, solved_block(x, x_ptr + step * (stride + 1), width, (1, stride), True), mask=mask)
-        tl.debug_barrier()
+        x = tl.load(pointers, mask=mask, other=0.0)
+        tl.store(pointers, solved_block(x, x_ptr + step * (stride + 1), width, (1, stride), True), mask=mask)
+        tl.debug_barrier()  # the products below read the solved rows, which other threads have stored
         for down in range(start + width, m, ROWS):
             rows = down + tl.arange(0, ROWS)
             below = x_ptr + rows[:, None] + cols[None, :] * stride
@@ -104,13 +105,16 @@ def lu_kernel(
 
     Barriers separate one step's stores from the next step's loads, which other threads execute.
 
-    Parameters of the launch:
+    Args:
         x_ptr: [batch, m, n] column-major, read and written.
         pivots_ptr: [batch, min(m, n)] int32, written: 1-based rows.
         info_ptr: [batch] int32, written: the 1-based number of the first pivot that is 0, or 0.
-        m, n: Encoded by `plain`.
-        ROWS, WIDTH, BLOCK, LONG: Rows per step, columns per panel, columns per step beside it, and elements per
-            step in searches and exchanges.
+        m: Rows of a matrix, encoded by `plain`.
+        n: Columns of a matrix, encoded by `plain`.
+        ROWS: Rows per step of an update.
+        WIDTH: Columns per panel.
+        BLOCK: Columns per step to the right of the panel.
+        LONG: Elements per step of a pivot search or an exchange.
     """
     matrix = tl.program_id(0).to(tl.int64)
     m, n = plain_value(m), plain_value(n)
@@ -125,10 +129,10 @@ def lu_kernel(
             tl.store(pivots_ptr + matrix * count + k, (row + 1).to(tl.int32))
             if row != k:
                 exchange_rows(x_ptr, k, row, n, stride, LONG)
-                tl.debug_barrier()
+                tl.debug_barrier()  # `eliminate` reads the exchanged rows
             pivot = eliminate(x_ptr, k, start + width, m, stride, ROWS, WIDTH)
             info = tl.where((info == 0) & (pivot == 0), k + 1, info).to(tl.int32)
-            tl.debug_barrier()
+            tl.debug_barrier()  # the next pivot search reads the updated column
         take_products(x_ptr, start, width, m, n, stride, ROWS, WIDTH, BLOCK)
         tl.debug_barrier()
     tl.store(info_ptr + matrix, info)
@@ -179,15 +183,19 @@ def permutation_kernel(
 
     Each program instance follows its rows through all exchanges, so that no permutation is stored.
 
-    Parameters of the launch:
+    Args:
         b_ptr: [batch, n, m] or None for the identity, read.
         pivots_ptr: [batch, count], read.
         out_ptr: [batch, n, m], written.
-        n, m, count: Encoded by `plain`.
+        n: Rows of b, encoded by `plain`.
+        m: Columns of b, encoded by `plain`.
+        count: Pivots per matrix, encoded by `plain`.
         batch: `walk` over the batch dimensions of pivots, b and out.
-        strides: Strides for pivots (1), b (2) and out (2).
-        PLAIN: The integers in `batch` are encoded by `plain`.
-        BLOCK_M, BLOCK_N: Rows and columns per program instance.
+        strides: Strides for pivots (1), b (2) and out (2), encoded by `plain`.
+        INVERSE: True to exchange from the first pivot to the last, False from the last to the first.
+        PLAIN: True if the integers in `batch` are encoded by `plain`.
+        BLOCK_M: Rows per program instance.
+        BLOCK_N: Columns per program instance.
     """
     n, m, count = plain_value(n), plain_value(m), plain_value(count)
     down, across = tl.cdiv(n, BLOCK_M), tl.cdiv(m, BLOCK_N)
@@ -208,11 +216,11 @@ def permutation_kernel(
     else:
         b_ptr += strided(matrix, batch[0], batch[1][1], False, PLAIN)
         inside = mask & ((source >= 0) & (source < n))[:, None]
-        place = source[:, None] * plain_value(strides[1]) + cols[None, :] * plain_value(strides[2])
-        x = tl.load(b_ptr + place, mask=inside, other=0.0)
+        read = source[:, None] * plain_value(strides[1]) + cols[None, :] * plain_value(strides[2])
+        x = tl.load(b_ptr + read, mask=inside, other=0.0)
     out_ptr += strided(matrix, batch[0], batch[1][2], False, PLAIN)
-    place = rows[:, None] * plain_value(strides[3]) + cols[None, :] * plain_value(strides[4])
-    tl.store(out_ptr + place, x, mask=mask)
+    write = rows[:, None] * plain_value(strides[3]) + cols[None, :] * plain_value(strides[4])
+    tl.store(out_ptr + write, x, mask=mask)
 
 
 def permuted(b, pivots, out, inverse=False):
@@ -229,7 +237,7 @@ def permuted(b, pivots, out, inverse=False):
     if pivots.numel():
         corners[0] = pivots.select(-1, 0)
     BLOCK_M, BLOCK_N = 32, min(max(triton.next_power_of_2(m), 16), 64)
-    PLAIN = batch * n * m < 65536
+    PLAIN = batch * n * m < SMALL_TENSOR
     permutation_kernel[(batch * triton.cdiv(n, BLOCK_M) * triton.cdiv(m, BLOCK_N),)](
         b,
         pivots,

@@ -22,38 +22,41 @@ def encode_float8(x, MANTISSA: tl.constexpr, BIAS: tl.constexpr, FNUZ: tl.conste
     bits = x.to(tl.int32, bitcast=True)
     sign, bits = (bits >> 24) & 128, bits & 2147483647
     CUT: tl.constexpr = 23 - MANTISSA
+    # Adding half a unit less one, and one more if the last kept bit is odd, rounds to nearest even.
     normal = (bits + ((bits >> CUT) & 1) + ((1 << (CUT - 1)) - 1) - ((127 - BIAS) << 23)) >> CUT
     MAGIC: tl.constexpr = (151 - BIAS - MANTISSA) << 23  # adding it rounds to a multiple of the smallest 8-bit denormal
     magic = tl.full(x.shape, MAGIC, tl.int32)
     sum_of_both = bits.to(tl.float32, bitcast=True) + magic.to(tl.float32, bitcast=True)
     tiny = sum_of_both.to(tl.int32, bitcast=True) - magic
-    found = tl.where(bits < ((128 - BIAS) << 23), tiny, normal)
+    code = tl.where(bits < ((128 - BIAS) << 23), tiny, normal)
     if FNUZ:
-        found = tl.where(found == 0, 0, found | sign)
-        found = tl.where(bits >= (135 << 23 if MANTISSA == 3 else 143 << 23), 128, found)
+        code = tl.where(code == 0, 0, code | sign)
+        # 135 and 143 are the biased exponents of 2^8 and 2^16, the first powers of 2 beyond the range.
+        code = tl.where(bits >= (135 << 23 if MANTISSA == 3 else 143 << 23), 128, code)
     elif MANTISSA == 3:
-        found = tl.where(bits >= (1087 << 20), 126, tl.minimum(found, 126))
-        found = tl.where(bits > (255 << 23), 127, found) | sign
+        # 1087 << 20 has the exponent 135 and the mantissa 1.875: 480, above the largest number 448, whose bits are 126.
+        code = tl.where(bits >= (1087 << 20), 126, tl.minimum(code, 126))
+        code = tl.where(bits > (255 << 23), 127, code) | sign
     else:
-        found = tl.where(bits >= (143 << 23), tl.where(bits > (255 << 23), 127, 124), found) | sign
-    return found
+        code = tl.where(bits >= (143 << 23), tl.where(bits > (255 << 23), 127, 124), code) | sign
+    return code
 
 
 @triton.jit
-def decode_float8(found, MANTISSA: tl.constexpr, BIAS: tl.constexpr, FNUZ: tl.constexpr):
+def decode_float8(code, MANTISSA: tl.constexpr, BIAS: tl.constexpr, FNUZ: tl.constexpr):
     """Return the fp32 values of 8-bit floats with these bits."""
-    found = found.to(tl.int32)
-    size = found & 127
+    code = code.to(tl.int32)
+    size = code & 127
     bits = (size << (23 - MANTISSA)) + ((127 - BIAS) << 23)
     SMALLEST: tl.constexpr = 2.0 ** (1 - BIAS - MANTISSA)
     x = tl.where(size < (1 << MANTISSA), size.to(tl.float32) * SMALLEST, bits.to(tl.float32, bitcast=True))
     if FNUZ:
-        x = tl.where(found == 128, float("nan"), x)
+        x = tl.where(code == 128, float("nan"), x)
     elif MANTISSA == 3:
         x = tl.where(size == 127, float("nan"), x)
     else:
         x = tl.where(size == 124, float("inf"), tl.where(size > 124, float("nan"), x))
-    return tl.where(found >= 128, x * -1.0, x)
+    return tl.where(code >= 128, x * -1.0, x)
 
 
 @triton.jit

@@ -15,187 +15,18 @@ import math
 
 import torch
 import triton
-import triton.language as tl
 from blocks.butterflies import BUTTERFLY_TILE, LARGEST_BUTTERFLY, butterfly_kernel, butterfly_radices
 from blocks.complex_numbers import complex_product
 from blocks.elementwise import elementwise, flat_index
-from blocks.offsets import integer_values, integers, plain, plain_value, strided
-from blocks.types import number_argument, number_value
+from blocks.offsets import integers, plain
+from blocks.transform_passes import chirp, chirp_filter, chirp_kernel, pass_kernel, root_of_unity, tile_twiddle
+from blocks.types import number_argument
 
 __all__ = ["empty_transform", "transform", "transformed_dims"]
 
 LARGEST = 64  # largest factor in one pass
 
-
-@triton.jit
-def root_of_unity(t, n):
-    """Return exp(-2 pi i t / n) for integers t from 0 to n - 1.
-
-    The angle is reduced to quarter turns and a remainder of at most an eighth turn, which keeps it accurate.
-    """
-    t = t.to(tl.int64)
-    quarter = (8 * t + n) // (2 * n)
-    angle = (4 * t - quarter * n).to(tl.float64) * 1.5707963267948966 / n.to(tl.float64)
-    re, im = tl.cos(angle), -tl.sin(angle)
-    re, im = tl.where(quarter % 2 == 1, im, re), tl.where(quarter % 2 == 1, -re, im)
-    negative = (quarter // 2) % 2 == 1
-    return tl.where(negative, -re, re), tl.where(negative, -im, im)
-
-
-@triton.jit
-def tile_twiddle(i, n):
-    """Return exp(-2 pi i k m / n) for i = k n / 16 + m."""
-    return root_of_unity(i // (n // 16) * (i % (n // 16)), n)
-
-
-@triton.jit
-def chirp(m, n):
-    """Return exp(-pi i m^2 / n)."""
-    m = m.to(tl.int64)
-    return root_of_unity((m * m) % (2 * n), 2 * n)
-
-
-@triton.jit
-def chirp_filter(m, n, size):
-    """Return exp(pi i m^2 / n) for m from 1 - n to n - 1 in a period of `size`, else 0.
-
-    Negative m are at the end of the period.
-    """
-    m = tl.minimum(m, size - m)
-    re, im = chirp(m, n)
-    return tl.where(m < n, re, 0.0), tl.where(m < n, -im, 0.0)
-
-
-@triton.jit
-def read_line(x_ptr, at, stride, length, mask, READS: tl.constexpr):
-    """Load element `at` of each line and return its real and imaginary part.
-
-    READS is "complex", "real" or "hermitian". A hermitian line stores only its first half; the second half is
-    its reversed conjugate.
-    """
-    mirrored = at > length // 2
-    if READS == "hermitian":
-        at = tl.where(mirrored, length - at, at)
-    re = tl.load(x_ptr + at * stride, mask=mask, other=0)
-    if READS == "real":
-        return re, tl.zeros_like(re)
-    im = tl.load(x_ptr + at * stride + 1, mask=mask, other=0)
-    if READS == "hermitian":
-        im = tl.where(mirrored, -im, im)
-    return re, im
-
-
-@triton.jit
-def pass_kernel(
-    x_ptr,
-    y_ptr,
-    roots_ptr,
-    lines,
-    length,
-    step,
-    kept,
-    axis,
-    shape,
-    strides,
-    scale,
-    SIGN: tl.constexpr,
-    RADIX: tl.constexpr,
-    ROWS: tl.constexpr,
-    READS: tl.constexpr,
-    WRITES: tl.constexpr,
-    INNER: tl.constexpr,
-    BLOCK: tl.constexpr,
-):
-    """Compute one pass: RADIX-point transforms a stride of length / RADIX apart, then the twiddle factors.
-
-    Parameters of the launch:
-        x_ptr, y_ptr: Lines, read and written.
-        roots_ptr: [length, 2], exp(-2 pi i t / length), read.
-        lines, length: Line count and length.
-        step: Product of the factors in earlier passes: that many transforms are neighbors.
-        kept: Line elements to store.
-        axis: Line strides in x and in y.
-        shape, strides: The other dimensions, and their strides in x and in y.
-        scale: Factor for the results.
-        SIGN: 1 in the direction of the roots, -1 in the other.
-        RADIX, ROWS: Factor, and the next power of 2.
-        READS, WRITES: See `read_line`; "complex" or "real" for the result.
-        INNER: Neighboring lanes work on neighboring lines.
-        BLOCK: Columns per program instance.
-    """
-    lines, length, step = plain_value(lines), plain_value(length), plain_value(step)
-    axis = integer_values(axis, True)
-    columns = length // RADIX
-    c = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
-    row, column = (c % lines, c // lines) if INNER else (c // columns, c % columns)
-    inside = c < lines * columns
-    x_ptr += strided(row, shape, strides[0], 0)
-    y_ptr += strided(row, shape, strides[1], 0)
-    k = tl.arange(0, ROWS)
-    re = tl.zeros([ROWS, BLOCK], roots_ptr.dtype.element_ty)
-    im = tl.zeros([ROWS, BLOCK], roots_ptr.dtype.element_ty)
-    for j in range(RADIX):
-        x_re, x_im = read_line(x_ptr, column + j * columns, axis[0], length, inside, READS)
-        w_ptr = roots_ptr + (j * k % RADIX) * columns * 2
-        w_re, w_im = tl.load(w_ptr), SIGN * tl.load(w_ptr + 1)
-        t_re, t_im = complex_product(w_re[:, None], w_im[:, None], x_re[None, :], x_im[None, :])
-        re += t_re
-        im += t_im
-    before = column // step * step
-    twiddle = roots_ptr + tl.where(k < RADIX, k, 0)[:, None] * before[None, :] * 2
-    mask = (k < RADIX)[:, None] & inside[None, :]
-    w_re, w_im = tl.load(twiddle, mask=mask, other=0), SIGN * tl.load(twiddle + 1, mask=mask, other=0)
-    re, im = complex_product(re, im, w_re, w_im)
-    at = (column + before * (RADIX - 1))[None, :] + step * k[:, None]
-    mask &= at < plain_value(kept)
-    scale = number_value(scale, roots_ptr.dtype.element_ty)
-    tl.store(y_ptr[None, :] + at * axis[1], re * scale, mask=mask)
-    if WRITES == "complex":
-        tl.store(y_ptr[None, :] + at * axis[1] + 1, im * scale, mask=mask)
-
-
-@triton.jit
-def chirp_kernel(
-    x_ptr,
-    y_ptr,
-    chirps_ptr,
-    lines,
-    length,
-    size,
-    axis,
-    shape,
-    strides,
-    scale,
-    SIGN: tl.constexpr,
-    READS: tl.constexpr,
-    WRITES: tl.constexpr,
-    BEFORE: tl.constexpr,
-    BLOCK: tl.constexpr,
-):
-    """Multiply lines by exp(-pi i m^2 / length), and pad them with 0 from element `length` up to `size`.
-
-    Parameters of the launch:
-        x_ptr, y_ptr: Lines, read and written.
-        chirps_ptr: [length, 2], read.
-        SIGN: Sign of the imaginary parts, applied as they are read if BEFORE, else as they are written.
-
-    All other parameters are as in `pass_kernel`.
-    """
-    lines, length, size = plain_value(lines), plain_value(length), plain_value(size)
-    axis = integer_values(axis, True)
-    c = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
-    row, m = c // size, c % size
-    inside = c < lines * size
-    x_ptr += strided(row, shape, strides[0], 0)
-    y_ptr += strided(row, shape, strides[1], 0) + m * axis[1]
-    re, im = read_line(x_ptr, m, axis[0], length, inside & (m < length), READS)
-    w_re = tl.load(chirps_ptr + 2 * m, mask=m < length, other=0)
-    w_im = tl.load(chirps_ptr + 2 * m + 1, mask=m < length, other=0)
-    re, im = complex_product(re, SIGN * im if BEFORE else im, w_re, w_im)
-    scale = number_value(scale, chirps_ptr.dtype.element_ty)
-    tl.store(y_ptr, re * scale, mask=inside)
-    if WRITES == "complex":
-        tl.store(y_ptr + 1, (im if BEFORE else SIGN * im) * scale, mask=inside)
+PASS_TILE = 4096  # complex sums per program instance: 64 columns for the largest factor
 
 
 def radices(n):
@@ -261,10 +92,10 @@ def transform_butterflies(x, y, d, n, sign, scale, reads, writes):
     factors = butterfly_radices(n, is_inner(x, d))
     roots = complex_table(root_of_unity, n, x, n) if len(factors) > 1 else None
     source, step = x, 1
-    for place, radix in enumerate(factors):
-        last = place == len(factors) - 1
+    for index, radix in enumerate(factors):
+        last = index == len(factors) - 1
         target = y if last else room(x, d, n, y)
-        kinds = reads if place == 0 else "complex", writes if last else "complex"
+        kinds = reads if index == 0 else "complex", writes if last else "complex"
         lines, axis, shape, strides = lines_along(d, source, target, units=[1 if k == "real" else 2 for k in kinds])
         BLOCK = min(BUTTERFLY_TILE // radix, triton.next_power_of_2(lines * (n // radix)))
         butterfly_kernel[(triton.cdiv(lines * (n // radix), BLOCK),)](
@@ -286,7 +117,7 @@ def transform_butterflies(x, y, d, n, sign, scale, reads, writes):
             WRITES=kinds[1],
             INNER=is_inner(source, d),
             BLOCK=BLOCK,
-            num_warps=max(radix * BLOCK // 512, 1),
+            num_warps=max(radix * BLOCK // 512, 1),  # 16 complex numbers per thread
         )
         source, step = target, step * radix
 
@@ -307,12 +138,12 @@ def transform_lines(x, y, d, n, sign, scale=1.0, reads="complex", writes="comple
     roots = complex_table(root_of_unity, n, x, n)
     inner = is_inner(x, d)
     source, step = x, 1
-    for place, radix in enumerate(factors):
-        last = place == len(factors) - 1
+    for index, radix in enumerate(factors):
+        last = index == len(factors) - 1
         target = y if last else room(x, d, n, x if inner else None)
         lines, axis, shape, strides = lines_along(d, source, target)
         ROWS = triton.next_power_of_2(radix)
-        BLOCK = max(16, min(4096 // ROWS, triton.next_power_of_2(lines * (n // radix))))
+        BLOCK = max(16, min(PASS_TILE // ROWS, triton.next_power_of_2(lines * (n // radix))))
         pass_kernel[(triton.cdiv(lines * (n // radix), BLOCK),)](
             source,
             target,
@@ -328,7 +159,7 @@ def transform_lines(x, y, d, n, sign, scale=1.0, reads="complex", writes="comple
             SIGN=sign,
             RADIX=radix,
             ROWS=ROWS,
-            READS=reads if place == 0 else "complex",
+            READS=reads if index == 0 else "complex",
             WRITES=writes if last else "complex",
             INNER=inner,
             BLOCK=BLOCK,
@@ -341,7 +172,7 @@ def convolve_lines(x, y, d, n, sign, scale, reads, writes):
 
     This uses j k = (j^2 + k^2 - (k - j)^2) / 2.
     """
-    size = triton.next_power_of_2(2 * n - 1)
+    size = triton.next_power_of_2(2 * n - 1)  # from 2 n - 1 on, the cyclic convolution does not wrap into its result
     chirps = complex_table(chirp, n, x, n)
     filter_ = complex_table(chirp_filter, size, x, n, size)
     response = torch.empty_like(filter_)
@@ -351,6 +182,7 @@ def convolve_lines(x, y, d, n, sign, scale, reads, writes):
     transform_lines(first, second, d, size, 1)
     responses = [part.view([size if k == d else 1 for k in range(x.dim())]) for part in response.unbind(-1)]
     parts = [t.as_strided(t.shape, t.stride(), t.storage_offset() + part) for t in (second, first) for part in (0, 1)]
+    # The product overwrites `first`, which the transform has read.
     elementwise(complex_product, *parts[:2], *responses, out=tuple(parts[2:]))
     transform_lines(first, second, d, size, -1, 1.0 / size)
     chirp_lines(second, y, d, n, chirps, sign, "complex", writes, False, scale)
@@ -360,7 +192,8 @@ def chirp_lines(x, y, d, n, chirps, sign, reads, writes, before, scale):
     """Launch `chirp_kernel` from x to y."""
     lines, axis, shape, strides = lines_along(d, x, y)
     size = y.shape[d]
-    chirp_kernel[(triton.cdiv(lines * size, 1024),)](
+    BLOCK = 1024
+    chirp_kernel[(triton.cdiv(lines * size, BLOCK),)](
         x,
         y,
         chirps,
@@ -375,7 +208,7 @@ def chirp_lines(x, y, d, n, chirps, sign, reads, writes, before, scale):
         READS=reads,
         WRITES=writes,
         BEFORE=before,
-        BLOCK=1024,
+        BLOCK=BLOCK,
     )
 
 
@@ -402,8 +235,8 @@ def transform(x, y, dims, sizes, forward, normalization, reads="complex", writes
     if reads == "real":
         order.reverse()
     x, y = [torch.view_as_real(t).select(-1, 0) if t.is_complex() else t for t in (x, y)]
-    for place, (d, size) in enumerate(order):
-        first, last = place == 0, place == len(order) - 1
+    for index, (d, size) in enumerate(order):
+        first, last = index == 0, index == len(order) - 1
         length = y.shape[d] if reads == "real" or last else x.shape[d]
         target = y if last else room(x, d, length, y)
         line_reads = [reads if (reads == "real" and first) or (reads == "hermitian" and last) else "complex"]

@@ -13,7 +13,8 @@ import triton.language as tl
 from blocks.arithmetic import divide, identity
 from blocks.creation import fill
 from blocks.elementwise import elementwise
-from blocks.indexing import apply_along
+from blocks.indexing_along import apply_along
+from blocks.limits import INT32_MAX
 from blocks.offsets import integer_values, integers, plain, plain_value, reach
 from blocks.types import compute_types, convert
 from blocks.windows import batched, better_of, place_of
@@ -59,32 +60,38 @@ def fractional_kernel(
 ):
     """Compute each window's maximum and its flat index in the input plane.
 
-    Parameters of the launch:
+    Args:
         x_ptr: [batch, channel, *extents], read with `strides`.
         samples_ptr: [batch, channel, axes], read with `samples_strides`.
-        out_ptr, index_ptr: Contiguous results, written.
-        n: Total window count.
-        sizes: Batch, channel, and windows along each axis.
-        extents, most, lasts: Per axis the input size, the window size, and the last window's start.
-        REVERSED: The samples begin with the last axis.
-        ACC: Compute type.
-        WIDE: Use 64-bit offsets.
-        BLOCK_M, BLOCK_K: Windows, and elements per window and step.
+        out_ptr: [batch, channel, *windows], contiguous, written: maxima.
+        index_ptr: [batch, channel, *windows] int64, contiguous, written: flat indices in the input plane.
+        n: Total window count, encoded by `plain`.
+        sizes: Batch, channel, and windows along each axis, encoded by `plain`.
+        strides: Strides of x, in elements, encoded by `plain`.
+        samples_strides: Strides of the samples, in elements, encoded by `plain`.
+        extents: Input size along each axis, encoded by `plain`.
+        most: Window size along each axis, encoded by `plain`.
+        lasts: Start of the last window along each axis, encoded by `plain`.
+        REVERSED: True if the samples begin with the last axis.
+        ACC: Type to compute in.
+        WIDE: True to use 64-bit offsets.
+        BLOCK_M: Windows per program instance.
+        BLOCK_K: Elements per window and step.
     """
     flat = tl.program_id(0).to(tl.int64 if WIDE else tl.int32) * BLOCK_M + tl.arange(0, BLOCK_M)
     n = plain_value(n)
     sizes, strides = integer_values(sizes, True), integer_values(strides, True)
     samples_strides, lasts = integer_values(samples_strides, True), integer_values(lasts, True)
     extents, most = integer_values(extents, True), integer_values(most, True)
-    place = place_of(flat[:, None], sizes, False)
+    point = place_of(flat[:, None], sizes, False)
     inside = flat[:, None] < n
-    x_ptr += place[0] * strides[0] + place[1] * strides[1]
-    samples_ptr += place[0] * samples_strides[0] + place[1] * samples_strides[1]
-    starts, first, total = (), tl.zeros_like(place[0]).to(tl.int64), 1
+    x_ptr += point[0] * strides[0] + point[1] * strides[1]
+    samples_ptr += point[0] * samples_strides[0] + point[1] * samples_strides[1]
+    starts, first, total = (), tl.zeros_like(point[0]).to(tl.int64), 1
     for k in tl.static_range(len(most)):
         sample_axis = len(most) - 1 - k if REVERSED else k
         u = tl.load(samples_ptr + sample_axis * samples_strides[2], mask=inside, other=0)
-        start = fractional_start(place[k + 2], u.to(ACC), sizes[k + 2], lasts[k], u.dtype, ACC)
+        start = fractional_start(point[k + 2], u.to(ACC), sizes[k + 2], lasts[k], u.dtype, ACC)
         starts = starts + (start,)
         first = first * extents[k] + start
         total = total * most[k]
@@ -101,6 +108,7 @@ def fractional_kernel(
             offset += at * strides[k + 2]
             plane_index += at * step
             step = step * extents[k]
+        # Invalid lanes get the largest index, so that they lose against an element that is -inf.
         x = tl.load(x_ptr + offset, mask=valid, other=float("-inf"))
         best, index = better_of(best, index, x, tl.where(valid, plane_index, 0x7FFFFFFFFFFFFFFF))
     best, index = tl.reduce((best, index), 1, better_of)
@@ -126,6 +134,7 @@ def fractional_largest(x, axes, kernel_size, output_size, samples):
     indices = torch.empty(shape, dtype=torch.int64, device=x.device)
     most = [max(k, 0) for k in kernel_size]
     total, n = math.prod(most), out.numel()
+    # A lane walks through a small window alone; lanes share a larger one and reduce at the end.
     BLOCK_K = 1 if total < 32 else 32 if total < 512 else 256
     BLOCK_M = 512 if BLOCK_K == 1 else 1024 // BLOCK_K
     if n:
@@ -144,7 +153,7 @@ def fractional_largest(x, axes, kernel_size, output_size, samples):
             integers([m - k for m, k in zip(extents, kernel_size, strict=True)], True),
             REVERSED=axes == 2,
             ACC=compute_types(x.dtype)[1],
-            WIDE=max(n, total, *reached) > 2147483647 - 1024,
+            WIDE=max(n, total, *reached) > INT32_MAX - 1024,  # lanes count on beyond the last element
             BLOCK_M=BLOCK_M,
             BLOCK_K=BLOCK_K,
             num_warps=4,

@@ -6,6 +6,8 @@ have any dtype.
 
 import triton
 import triton.language as tl
+from blocks.elementwise import SHORT_LAUNCH
+from blocks.limits import INT32_MAX
 from blocks.offsets import coalesce, empty_result, plain, plain_value, reach, stride_hint, strided
 from blocks.types import convert
 
@@ -71,13 +73,16 @@ def fused_elements_kernel(
 ):
     """Compute BLOCK elements per program instance.
 
-    Parameters of the launch:
-        inputs, outs: Pointer tuples, read and written.
+    Args:
+        inputs: Tuple of pointers to tensors that broadcast to `shape`, read.
+        outs: Tuple of pointers to tensors of `shape`, written.
         n: Element count, encoded by `plain`.
-        shape, strides: Common shape, and strides of each input and then each output.
-        FUNCTION: Takes the loaded values and returns a tuple with a value per output.
-        HINTS: `stride_hint` for each tensor.
-        WIDE, BLOCK: Use 64-bit offsets; elements per program instance.
+        shape: Common shape, encoded by `plain`; () if all tensors are dense.
+        strides: Strides of each input and then of each output, in elements, encoded by `plain`; () if dense.
+        FUNCTION: Triton function that takes the loaded values and returns a tuple with a value per output.
+        HINTS: `stride_hint` for each input and output.
+        WIDE: True to use 64-bit offsets.
+        BLOCK: Elements per program instance.
     """
     start = tl.program_id(0).to(tl.int64) * BLOCK if WIDE else tl.program_id(0) * BLOCK
     i = start + tl.arange(0, BLOCK)
@@ -97,7 +102,7 @@ def fused_elements(function, inputs, outs):
     if not n:
         return
     shape, strides = coalesce([*inputs, *outs])
-    BLOCK, warps = (512, 4) if n < 4096 else (1024, 4)
+    BLOCK, warps = (512, 4) if n < SHORT_LAUNCH else (1024, 4)
     fused_elements_kernel[(triton.cdiv(n, BLOCK),)](
         tuple(inputs),
         tuple(outs),
@@ -105,8 +110,9 @@ def fused_elements(function, inputs, outs):
         tuple([plain(size) for size in shape]),
         tuple([tuple([plain(s) for s in stride]) if shape else () for stride in strides]),
         FUNCTION=function,
-        HINTS=tuple([stride_hint(shape, stride, n >= 4096) for stride in strides]),
-        WIDE=n > 2147479551 or reach(shape, strides) > 2147483647,
+        HINTS=tuple([stride_hint(shape, stride, n >= SHORT_LAUNCH) for stride in strides]),
+        # The margin covers masked lanes: the last program instance counts on beyond n by less than BLOCK.
+        WIDE=n > INT32_MAX - 4096 or reach(shape, strides) > INT32_MAX,
         BLOCK=BLOCK,
         num_warps=warps,
     )

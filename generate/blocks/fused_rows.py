@@ -12,6 +12,7 @@ import triton
 import triton.language as tl
 from blocks.arithmetic import divide, root
 from blocks.combination import folded, neutral, spread
+from blocks.limits import PROCESSORS, SMALL_TENSOR
 from blocks.offsets import integer, integer_value, integers, merge, strided
 from blocks.rows import whole_rows
 from blocks.types import convert
@@ -28,7 +29,7 @@ __all__ = [
     "with_ones",
 ]
 
-LONGEST_ROW = 65536
+LONGEST_ROW = 65536  # elements; a program instance keeps a whole row in registers
 
 
 @triton.jit
@@ -118,15 +119,20 @@ def fused_rows_kernel(
 ):
     """Compute every num_programs-th row tile.
 
-    Parameters of the launch:
-        inputs, outs: Pointer tuples, read and written.
-        parts: For each column sum, [programs, n], written.
-        m, n: Rows, and elements per row.
-        across, along: (shape, strides) of each input and output from row to row, and in a row.
-        PROGRAM: Returns values for outs, then for the column sums.
-        LEVELS: LEVEL of each tensor for `load_tile_of`.
-        PLAIN, ACC: Integers are encoded by `plain`; accumulator type.
-        BLOCK_M, BLOCK_N: Rows per tile, and padded row length.
+    Args:
+        inputs: Tuple of pointers to tensors with m rows of n elements, read.
+        outs: Tuple of pointers to tensors with m rows of n elements, or with one element per row, written.
+        parts: For each column sum, [programs, n], contiguous, written.
+        m: Number of rows.
+        n: Elements per row.
+        across: (shape, strides) from row to row, for each input and output.
+        along: (shape, strides) in a row, for each input and output.
+        PROGRAM: Triton function (*tiles, mask, n) that returns values for `outs`, then for the column sums.
+        LEVELS: LEVEL of each input and output, see `load_tile_of`.
+        PLAIN: True if integers are encoded by `plain`.
+        ACC: Type of the column sums.
+        BLOCK_M: Rows per tile.
+        BLOCK_N: Row length, rounded up to a power of 2.
     """
     m, n = integer_value(m, PLAIN), integer_value(n, PLAIN)
     cols = tl.arange(0, BLOCK_N).to(tl.int64)
@@ -134,6 +140,7 @@ def fused_rows_kernel(
     sums = ()
     for _ in tl.static_range(len(parts)):
         sums = sums + (tl.zeros([BLOCK_M, BLOCK_N], ACC),)
+    # Column sums stay in registers over all tiles of a program instance and are stored once, at the end.
     for tile in range(tl.program_id(0), tl.cdiv(m, BLOCK_M), tl.num_programs(0)):
         rows = tile * BLOCK_M + tl.arange(0, BLOCK_M).to(tl.int64)
         rows_inside = (rows < m)[:, None]
@@ -176,10 +183,17 @@ def fused_columns_kernel(
 ):
     """Add the partial column sums, and compute FINISH(*sums, m) for each column.
 
-    Parameters of the launch:
-        parts: For each sum, [count, n], read.
-        outs: For each value from FINISH, [n], written.
-        count, m, n: Parts, rows, and columns.
+    Args:
+        parts: For each sum, [count, n], contiguous, read.
+        outs: For each value from FINISH, [n], contiguous, written.
+        count: Number of parts.
+        m: Number of rows that the sums cover.
+        n: Number of columns.
+        FINISH: Triton function (*sums, m) that returns a tuple with a value per output.
+        PLAIN: True if integers are encoded by `plain`.
+        ACC: Type of the sums.
+        BLOCK_M: Parts per step.
+        BLOCK_N: Columns per program instance.
     """
     count, m, n = integer_value(count, PLAIN), integer_value(m, PLAIN), integer_value(n, PLAIN)
     cols = tl.program_id(0).to(tl.int64) * BLOCK_N + tl.arange(0, BLOCK_N)
@@ -217,13 +231,13 @@ def fused_rows(program, inputs, outs, row_outs=(), columns=None, double=False):
         raise NotImplementedError(f"rows of {n} elements")
     steps = [_row_steps(t, dims, (m, n)) for t, dims in (*inputs, *outs)]
     BLOCK_M, BLOCK_N = whole_rows(m, n)
-    PLAIN = x.numel() < 65536
+    PLAIN = x.numel() < SMALL_TENSOR
     tensors = [t for t, _ in outs]
     device = x.device
     programs = max(triton.cdiv(m, BLOCK_M), 1)
     parts = []
     if columns is not None:
-        programs = min(programs, 1056)  # eight program instances for each of 132 processors
+        programs = min(programs, 8 * PROCESSORS)  # each one stores a part, and a second launch adds all parts
         sum_dtype = torch.float64 if double else torch.float32
         parts = [torch.empty((programs, n), dtype=sum_dtype, device=device) for _ in range(columns[0])]
     row_entry = ((integers((m,), PLAIN), integers((1,), PLAIN)), (integers((1,), PLAIN), integers((0,), PLAIN)), 1)
@@ -248,7 +262,8 @@ def fused_rows(program, inputs, outs, row_outs=(), columns=None, double=False):
     )
     if columns is not None:
         sizes = integer(programs, PLAIN), integer(m, PLAIN), integer(n, PLAIN)
-        fused_columns_kernel[(triton.cdiv(n, 16),)](
+        BLOCK_N = 16
+        fused_columns_kernel[(triton.cdiv(n, BLOCK_N),)](
             tuple(parts),
             tuple(columns[2]),
             *sizes,
@@ -256,7 +271,7 @@ def fused_rows(program, inputs, outs, row_outs=(), columns=None, double=False):
             PLAIN=PLAIN,
             ACC=tl.float64 if double else tl.float32,
             BLOCK_M=256,
-            BLOCK_N=16,
+            BLOCK_N=BLOCK_N,
             num_warps=8,
         )
 

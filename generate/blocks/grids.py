@@ -11,9 +11,12 @@ import triton.language as tl
 from blocks.arithmetic import identity
 from blocks.creation import fill
 from blocks.elementwise import elementwise
+from blocks.limits import INT32_MAX, MAX_GRID_YZ
 from blocks.offsets import integer_values, integers, plain, plain_value, reach
 from blocks.resampling import cubic_weight
 from blocks.types import compute_types
+
+FEW_POSITIONS = 16384  # below this, blocks are smaller, so that more program instances share the work
 
 
 @triton.jit
@@ -110,7 +113,7 @@ def grid_taps(
         for tap in tl.static_range(TAPS):
             taps = taps + (grid_tap(at, tap, size, MODE, PADDING, ALIGN),)
         scales = scales + ((size - 1) / 2 if ALIGN else size / 2,)
-    offsets, others, weights, slopes, valids = (), (), (), (), ()
+    offsets, other_offsets, weights, slopes, valids = (), (), (), (), ()
     for corner in tl.static_range(TAPS**AXES):
         offset, other = tl.zeros(mask.shape, INDEX), tl.zeros(mask.shape, INDEX)
         weight, valid = tl.full(mask.shape, 1, FLOAT), mask
@@ -121,14 +124,15 @@ def grid_taps(
             other += step.to(INDEX) * other_stride[k + 2]
             valid = valid & tap_valid
             if SLOPES:
+                # product rule: earlier axes' derivatives take this weight, and this axis' takes the earlier weights
                 scaled = ()
                 for j in tl.static_range(k):
                     scaled = scaled + (partial[j] * w,)
                 partial = scaled + (weight * slope * scales[k],)
             weight = weight * w
-        offsets, others, weights = offsets + (offset,), others + (other,), weights + (weight,)
+        offsets, other_offsets, weights = offsets + (offset,), other_offsets + (other,), weights + (weight,)
         slopes, valids = slopes + (partial,), valids + (valid,)
-    return offsets, others, weights, slopes, valids
+    return offsets, other_offsets, weights, slopes, valids
 
 
 @triton.jit
@@ -168,15 +172,23 @@ def grid_sampler_kernel(
 
     The taps are computed once for all channels.
 
-    Parameters of the launch:
+    Args:
         x_ptr: [N, C, *extents], read.
-        grid_ptr: [N, *shape, axes], read.
-        out_ptr: Contiguous [N, C, *shape], written.
-        n, channels: Positions in all, and C.
-        strides: Strides for x and the grid.
-        MODE, PADDING, ALIGN: Interpolation (0 linear, 1 nearest, 2 cubic), padding (0 zeros, 1 border, 2
-            reflection), and `align_corners`.
-        FLOAT, WIDE: Compute type; use 64-bit offsets.
+        grid_ptr: [N, *shape, axes], read: coordinates between -1 and 1, the last axis first.
+        out_ptr: [N, C, *shape], contiguous, written.
+        n: Number of positions in all samples, encoded by `plain`.
+        channels: C, encoded by `plain`.
+        shape: Sizes of the grid between N and the coordinates, encoded by `plain`.
+        extents: Sizes of x behind N and C, encoded by `plain`.
+        strides: Strides of x and of the grid, in elements, encoded by `plain`.
+        MODE: Interpolation: 0 linear, 1 nearest, 2 cubic.
+        PADDING: Value outside x: 0 zeros, 1 border, 2 reflection.
+        ALIGN: `align_corners`: True if -1 and 1 are the centers of the corner elements, False if they are their
+            edges.
+        FLOAT: Type to compute in.
+        WIDE: True to use 64-bit offsets.
+        BLOCK: Positions per program instance.
+        CHANNELS: Channels per program instance.
     """
     INDEX: tl.constexpr = tl.int64 if WIDE else tl.int32
     shape, extents = integer_values(shape, True), integer_values(extents, True)
@@ -197,8 +209,8 @@ def grid_sampler_kernel(
                 total += x * weights[k]  # NaN if the coordinate is NaN, as in ATen
             else:
                 total += tl.where(valids[k], x * weights[k], 0)
-        place = (batch * channels + channel) * area + flat
-        tl.store(out_ptr + place, total.to(out_ptr.dtype.element_ty), mask=mask)
+        target = (batch * channels + channel) * area + flat
+        tl.store(out_ptr + target, total.to(out_ptr.dtype.element_ty), mask=mask)
 
 
 @triton.jit
@@ -222,13 +234,23 @@ def grid_sampler_backward_kernel(
 ):
     """Compute the gradients for a position block, looping over all channels.
 
-    Parameters of the launch:
-        grad_ptr, x_ptr, grid_ptr: Output gradient, input and grid, read.
-        grad_x_ptr: Input gradient, initialized to 0, updated with atomics, or None.
-        grad_grid_ptr: Contiguous grid gradient, written.
-        strides: Strides for grad, x, grid and grad_x.
-
-    All other parameters are as in `grid_sampler_kernel`.
+    Args:
+        grad_ptr: Output gradient, [N, C, *shape], read.
+        x_ptr: [N, C, *extents], read.
+        grid_ptr: [N, *shape, axes], read.
+        grad_x_ptr: Input gradient, [N, C, *extents], initialized to 0, updated with atomics, or None.
+        grad_grid_ptr: Grid gradient, [N, *shape, axes], contiguous, written.
+        n: Number of positions in all samples, encoded by `plain`.
+        channels: C, encoded by `plain`.
+        shape: Sizes of the grid between N and the coordinates, encoded by `plain`.
+        extents: Sizes of x behind N and C, encoded by `plain`.
+        strides: Strides of grad, x, grid and grad_x, in elements, encoded by `plain`.
+        MODE: Interpolation: 0 linear, 1 nearest, 2 cubic.
+        PADDING: Value outside x: 0 zeros, 1 border, 2 reflection.
+        ALIGN: `align_corners`, see `grid_sampler_kernel`.
+        FLOAT: Type to compute in.
+        WIDE: True to use 64-bit offsets.
+        BLOCK: Positions per program instance.
     """
     INDEX: tl.constexpr = tl.int64 if WIDE else tl.int32
     AXES: tl.constexpr = len(extents)
@@ -253,6 +275,7 @@ def grid_sampler_backward_kernel(
         for k in tl.static_range(len(offsets)):
             if grad_x_ptr is not None:
                 base = grad_x_ptr + batch * target_stride[0] + at * target_stride[1]
+                # Positions share input elements. Relaxed order suffices, because this kernel does not read the sums.
                 tl.atomic_add(base + target_offsets[k], grad * weights[k], mask=valids[k], sem="relaxed")
             if MODE != 1:
                 base = x_ptr + batch * stride[0] + at * stride[1]
@@ -286,8 +309,8 @@ def grid_sampler(x, grid, axes, mode, padding, align):
     if out.numel() == 0:
         return out
     tensors = x, grid
-    BLOCK = 256 if n < 16384 else 1024
-    CHANNELS = max(8, triton.next_power_of_2(triton.cdiv(x.shape[1], 65535)))
+    BLOCK = 256 if n < FEW_POSITIONS else 1024
+    CHANNELS = max(8, triton.next_power_of_2(triton.cdiv(x.shape[1], MAX_GRID_YZ)))
     grid_sampler_kernel[(triton.cdiv(n, BLOCK), triton.cdiv(x.shape[1], CHANNELS))](
         x,
         grid,
@@ -301,7 +324,7 @@ def grid_sampler(x, grid, axes, mode, padding, align):
         PADDING=padding,
         ALIGN=align,
         FLOAT=compute_types(x.dtype)[1],
-        WIDE=max(out.numel(), *[reach(t.shape, [t.stride()]) for t in tensors]) > 2147483647 - BLOCK,
+        WIDE=max(out.numel(), *[reach(t.shape, [t.stride()]) for t in tensors]) > INT32_MAX - BLOCK,
         BLOCK=BLOCK,
         CHANNELS=CHANNELS,
         num_warps=BLOCK // 64,
@@ -328,7 +351,7 @@ def grid_sampler_gradients(grad, x, grid, axes, mode, padding, align, output_mas
     n = grid.numel() // axes
     if n:
         tensors = grad, x, grid, x if sums is None else sums
-        BLOCK = 128 if n < 16384 else 512
+        BLOCK = 128 if n < FEW_POSITIONS else 512
         grid_sampler_backward_kernel[(triton.cdiv(n, BLOCK),)](
             grad,
             x,
@@ -344,7 +367,7 @@ def grid_sampler_gradients(grad, x, grid, axes, mode, padding, align, output_mas
             PADDING=padding,
             ALIGN=align,
             FLOAT=compute_types(x.dtype)[1],
-            WIDE=max(grid.numel(), *[reach(t.shape, [t.stride()]) for t in tensors]) > 2147483647 - BLOCK,
+            WIDE=max(grid.numel(), *[reach(t.shape, [t.stride()]) for t in tensors]) > INT32_MAX - BLOCK,
             BLOCK=BLOCK,
             num_warps=BLOCK // 32,
         )

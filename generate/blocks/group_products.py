@@ -5,16 +5,17 @@ Used by the grouped_mm kernels. A program instance finds its group from the tile
 
 import triton
 import triton.language as tl
-from blocks.matmul import matmul_tile, tile_product
+from blocks.matmul import SMALL_PRODUCT, matmul_tile
 from blocks.offsets import integer_values, integers, stride_arguments, stride_values
+from blocks.product_tiles import tile_product
 
 
 @triton.jit
 def group_bounds(offs_ptr, stride, group, mask, most):
     """Return the first and last bounds of groups, clipped to [0, most]; offs holds the ends."""
-    place = group.to(tl.int64) * stride
-    start = tl.load(offs_ptr + place - stride, mask=mask & (group > 0), other=0)
-    end = tl.load(offs_ptr + place, mask=mask, other=0)
+    offset = group.to(tl.int64) * stride
+    start = tl.load(offs_ptr + offset - stride, mask=mask & (group > 0), other=0)
+    end = tl.load(offs_ptr + offset, mask=mask, other=0)
     return tl.minimum(tl.maximum(start, 0), most), tl.minimum(tl.maximum(end, 0), most)
 
 
@@ -29,10 +30,10 @@ def group_of_tile(offs_ptr, stride, groups, tile, most, BLOCK: tl.constexpr, LAN
         g = at + tl.arange(0, LANES)
         start, end = group_bounds(offs_ptr, stride, g, g < groups, most)
         tiles = tl.cdiv(tl.maximum(end - start, 0), BLOCK)
-        place = tile - (before + tl.cumsum(tiles, 0) - tiles)
-        is_group = (place >= 0) & (place < tiles)
+        index_in_group = tile - (before + tl.cumsum(tiles, 0) - tiles)
+        is_group = (index_in_group >= 0) & (index_in_group < tiles)
         group += tl.sum(tl.where(is_group, g, 0), 0)
-        first += tl.sum(tl.where(is_group, start + place * BLOCK, 0), 0)
+        first += tl.sum(tl.where(is_group, start + index_in_group * BLOCK, 0), 0)
         last += tl.sum(tl.where(is_group, end, 0), 0)
         before += tl.sum(tiles, 0)
     return group, first, last
@@ -55,18 +56,19 @@ def group_tiles_kernel(
 ):
     """Compute one output tile.
 
-    Parameters of the launch:
+    Args:
         a_ptr: [M, K], read.
         b_ptr: [groups, K, N], or [K, N] with DEEP, read.
         out_ptr: [M, N], or [groups, M, N] with DEEP, written.
-        offs_ptr: End of each group, read.
+        offs_ptr: [groups], read: end of each group.
         sizes: M, N, K, groups, and the stride of offs.
-        strides: Strides for a by row and column; of b and out by group, row and column.
+        strides: Strides of a by row and column, then of b and of out by group, row and column.
         TILE: BLOCK_M, BLOCK_N, BLOCK_K.
-        DEEP: Groups split the inner dimension; otherwise they split the rows.
-        EVEN: BLOCK_K divides K, so that no mask is needed.
-        INSIDE: No tile reaches beyond the columns.
-        PLAIN, LANES: Integers are encoded by `plain`; groups per step in `group_of_tile`.
+        DEEP: True if groups split the inner dimension, False if they split the rows.
+        EVEN: True if BLOCK_K divides K, so that no mask is needed.
+        INSIDE: True if no tile reaches beyond the columns.
+        PLAIN: True if sizes are encoded by `plain`, and strides by `stride_arguments`.
+        LANES: Groups per step in `group_of_tile`.
     """
     BLOCK_M: tl.constexpr = TILE[0]
     BLOCK_N: tl.constexpr = TILE[1]
@@ -88,6 +90,7 @@ def group_tiles_kernel(
         b_ptr += group.to(tl.int64) * b_stride[0]
     rows = first.to(tl.int64) + tl.arange(0, BLOCK_M)
     ks = tl.arange(0, BLOCK_K)
+    # Rows beyond M are clamped, so that loads need no row mask; the store masks them.
     a_ptr += tl.minimum(rows, M - 1)[:, None] * a_stride[0]
     wrapped = cols if INSIDE else cols % N  # % keeps addresses contiguous, so that loads stay 16 bytes wide
     b_ptr += wrapped[None, :] * b_stride[2]
@@ -126,7 +129,8 @@ def launch_group_tiles(a, b, out, offs, half):
     (M, K), N, groups, deep = a.shape, b.shape[-1], offs.shape[0], b.dim() == 2
     height = M if deep else triton.cdiv(M, groups)
     tile = matmul_tile(groups, height, N, K, half, (128, 128) if half else (64, 64))
-    small = max(a.numel(), b.numel(), out.numel()) < 4096
+    small = max(a.numel(), b.numel(), out.numel()) < SMALL_PRODUCT
+    # Each group may end in a partial tile, so this is the most tiles that groups of any sizes can have.
     down = groups * triton.cdiv(M, tile[0]) if deep else (M + groups * (tile[0] - 1)) // tile[0]
     strides = [(0,) * (3 - x.dim()) + x.stride() for x in (b, out)]
     group_tiles_kernel[(down * triton.cdiv(N, tile[1]),)](

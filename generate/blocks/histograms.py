@@ -10,13 +10,18 @@ from blocks.types import compute_types
 
 __all__ = ["add_counts", "bin_counts", "range_of"]
 
+# A program instance counts up to this many bins for itself before it adds them to memory. With more bins, most of
+# its counts would be 0, because it has at most 1,024 elements.
+LARGEST_HISTOGRAM = 2048
+
 
 @triton.jit
 def range_kernel(least_ptr, most_ptr, ends_ptr, finite_ptr, margin):
     """Write both ends of the range, widened by the margin if they are equal, and a flag for finite ends.
 
-    Parameters of the launch:
-        least_ptr, most_ptr: Smallest and largest element, read.
+    Args:
+        least_ptr: Smallest element, one value, read.
+        most_ptr: Largest element, one value, read.
         ends_ptr: [2], written.
         finite_ptr: [1] int64, written: 1 if both are finite.
         margin: Amount added on either side.
@@ -63,18 +68,18 @@ def range_of(x, low, high, margin):
 
 
 @triton.jit
-def add_counts(counts_ptr, place, inside, bins, SIZE: tl.constexpr):
+def add_counts(counts_ptr, bin, inside, bins, SIZE: tl.constexpr):
     """Add a block's element count per bin with atomics.
 
     SIZE is the length of a histogram in the program instance, at least one entry per bin. With SIZE 0, each
     element is added to global memory.
     """
     if SIZE:
-        counts = tl.histogram(place.to(tl.int32), SIZE, inside)
+        counts = tl.histogram(bin.to(tl.int32), SIZE, inside)
         k = tl.arange(0, SIZE)
         tl.atomic_add(counts_ptr + k, counts.to(tl.int64), mask=(k < bins) & (counts > 0), sem="relaxed")
     else:
-        tl.atomic_add(counts_ptr + place, tl.full(place.shape, 1, tl.int64), mask=inside, sem="relaxed")
+        tl.atomic_add(counts_ptr + bin, tl.full(bin.shape, 1, tl.int64), mask=inside, sem="relaxed")
 
 
 @triton.jit
@@ -91,11 +96,16 @@ def even_bins_kernel(
 ):
     """Count elements in bins with equal width; the last bin includes its upper end.
 
-    Parameters of the launch:
-        x_ptr: n elements, read; `steps` is their `walk`.
+    Args:
+        x_ptr: n elements, read with `steps`.
         ends_ptr: [2], lower and upper end, read.
         counts_ptr: [bins] int64, initialized to 0, updated with atomics.
-        SIZE: See `add_counts`.
+        n: Number of elements.
+        bins: Number of bins.
+        steps: `walk` over the elements of x.
+        OPMATH: Type to compute in.
+        SIZE: Length of a program instance's histogram, or 0, see `add_counts`.
+        BLOCK: Elements per program instance.
     """
     i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     x = tl.load(x_ptr + strided(i, steps[0], steps[1][0], False, False), mask=i < n, other=0).to(OPMATH)
@@ -112,7 +122,8 @@ def bin_counts(x, bins, ends):
     out = torch.empty(bins, dtype=x.dtype, device=x.device)
     counts = fill(torch.empty(bins, dtype=torch.int64, device=x.device), 0)
     if x.numel():
-        even_bins_kernel[(triton.cdiv(x.numel(), 1024),)](
+        BLOCK = 1024
+        even_bins_kernel[(triton.cdiv(x.numel(), BLOCK),)](
             x,
             ends,
             counts,
@@ -120,7 +131,7 @@ def bin_counts(x, bins, ends):
             bins,
             walk([x], range(x.dim()), False),
             OPMATH=compute_types(x.dtype)[1],
-            SIZE=max(triton.next_power_of_2(bins), 16) if bins <= 2048 else 0,
-            BLOCK=1024,
+            SIZE=max(triton.next_power_of_2(bins), 16) if bins <= LARGEST_HISTOGRAM else 0,
+            BLOCK=BLOCK,
         )
     return fill(out, counts)

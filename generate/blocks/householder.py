@@ -10,30 +10,31 @@ import torch
 import triton
 import triton.language as tl
 from blocks.copies import copied
+from blocks.limits import SMALL_TENSOR
 from blocks.offsets import integer_values, integers, plain, plain_value, strided, walk
 from blocks.substitution import column_major
 
 
 @triton.jit
 def apply_reflection(x_ptr, v_ptr, tau, k, m, cols, col_mask, x_stride, v_stride, ROWS: tl.constexpr):
-    """Subtract tau v (v' x) from columns with m rows, in place; v_ptr points to column k."""
+    """Subtract tau v (v' x) from columns with m rows, in pointers; v_ptr points to column k."""
     total = tl.zeros(cols.shape, x_ptr.dtype.element_ty)
     for start in range(k, m, ROWS):
         rows = start + tl.arange(0, ROWS).to(tl.int64)
         v = tl.load(v_ptr + rows * v_stride, mask=(rows > k) & (rows < m), other=0.0)
         v = tl.where(rows == k, 1.0, v).to(total.dtype)
-        place = x_ptr + rows[:, None] * x_stride[0] + cols[None, :] * x_stride[1]
-        x = tl.load(place, mask=(rows < m)[:, None] & col_mask[None, :], other=0.0)
+        pointers = x_ptr + rows[:, None] * x_stride[0] + cols[None, :] * x_stride[1]
+        x = tl.load(pointers, mask=(rows < m)[:, None] & col_mask[None, :], other=0.0)
         total += tl.sum(v[:, None] * x, 0)
     total *= tau
     for start in range(k, m, ROWS):
         rows = start + tl.arange(0, ROWS).to(tl.int64)
         v = tl.load(v_ptr + rows * v_stride, mask=(rows > k) & (rows < m), other=0.0)
         v = tl.where(rows == k, 1.0, v).to(total.dtype)
-        place = x_ptr + rows[:, None] * x_stride[0] + cols[None, :] * x_stride[1]
+        pointers = x_ptr + rows[:, None] * x_stride[0] + cols[None, :] * x_stride[1]
         mask = (rows < m)[:, None] & col_mask[None, :]
-        x = tl.load(place, mask=mask, other=0.0)
-        tl.store(place, x - v[:, None] * total[None, :], mask=mask)
+        x = tl.load(pointers, mask=mask, other=0.0)
+        tl.store(pointers, x - v[:, None] * total[None, :], mask=mask)
 
 
 @triton.jit
@@ -69,11 +70,14 @@ def reflection(x_ptr, k, m, LONG: tl.constexpr):
 def reflectors_kernel(x_ptr, tau_ptr, m, n, ROWS: tl.constexpr, BLOCK: tl.constexpr, LONG: tl.constexpr):
     """Reduce one matrix to R and its reflections, in place.
 
-    Parameters of the launch:
+    Args:
         x_ptr: [batch, m, n] column-major, read and written.
-        tau_ptr: [batch, min(m, n)], written.
-        m, n: Encoded by `plain`.
-        ROWS, BLOCK, LONG: Rows and columns per step, and rows per step in a column.
+        tau_ptr: [batch, min(m, n)], contiguous, written.
+        m: Rows of a matrix, encoded by `plain`.
+        n: Columns of a matrix, encoded by `plain`.
+        ROWS: Rows per step when a reflection is applied.
+        BLOCK: Columns per step when a reflection is applied.
+        LONG: Rows per step in a single column.
     """
     matrix = tl.program_id(0).to(tl.int64)
     m, n = plain_value(m), plain_value(n)
@@ -83,7 +87,7 @@ def reflectors_kernel(x_ptr, tau_ptr, m, n, ROWS: tl.constexpr, BLOCK: tl.conste
     for k in range(0, count):
         tau = reflection(x_ptr + k * stride, k, m, LONG)
         tl.store(tau_ptr + matrix * count + k, tau)
-        tl.debug_barrier()
+        tl.debug_barrier()  # all threads read the column v that `reflection` has stored
         for right in range(k + 1, n, BLOCK):
             cols = right + tl.arange(0, BLOCK).to(tl.int64)
             apply_reflection(x_ptr, x_ptr + k * stride, tau, k, m, cols, cols < n, (1, stride), 1, ROWS)
@@ -132,15 +136,18 @@ def reflections_kernel(
 
     FIRST begins with the first reflection, otherwise the last one comes first.
 
-    Parameters of the launch:
-        v_ptr, tau_ptr: Reflections, read.
+    Args:
+        v_ptr: Reflections below the diagonal, [batch, m, count or more], read.
+        tau_ptr: [batch, count], read.
         b_ptr: [batch, m, n] or None for the identity, read.
-        out_ptr: [batch, m, n], written.
-        sizes: m, n, count.
+        out_ptr: [batch, m, n], written, then read and written for each reflection.
+        sizes: m, n and count, encoded by `plain`.
         batch: `walk` over the batch dimensions of v, tau, b and out.
-        strides: Strides for v and tau, for b, and for out.
-        PLAIN: The integers in `batch` are encoded by `plain`.
-        ROWS, BLOCK: Rows per step, and columns per program instance.
+        strides: Strides of v (rows, columns) and tau, of b, and of out, encoded by `plain`.
+        FIRST: True to begin with the first reflection, False with the last one.
+        PLAIN: True if the integers in `batch` are encoded by `plain`.
+        ROWS: Rows per step.
+        BLOCK: Columns per program instance.
     """
     m, n, count = integer_values(sizes, True)
     across = tl.cdiv(n, BLOCK)
@@ -157,15 +164,15 @@ def reflections_kernel(
         if b_ptr is None:
             x = (rows[:, None] == cols[None, :]).to(out_ptr.dtype.element_ty)
         else:
-            place = strided(matrix, batch[0], batch[1][2], False, PLAIN) + rows[:, None] * b_stride[0]
-            x = tl.load(b_ptr + place + cols[None, :] * b_stride[1], mask=mask, other=0.0)
+            read = strided(matrix, batch[0], batch[1][2], False, PLAIN) + rows[:, None] * b_stride[0]
+            x = tl.load(b_ptr + read + cols[None, :] * b_stride[1], mask=mask, other=0.0)
         tl.store(out_ptr + rows[:, None] * out_stride[0] + cols[None, :] * out_stride[1], x, mask=mask)
     tl.debug_barrier()
     for i in range(0, count):
         k = tl.full([], i if FIRST else count - 1 - i, tl.int64)
         tau = tl.load(tau_ptr + k * v_stride[2])
         apply_reflection(out_ptr, v_ptr + k * v_stride[1], tau, k, m, cols, cols < n, out_stride, v_stride[0], ROWS)
-        tl.debug_barrier()
+        tl.debug_barrier()  # the next reflection reads what other threads have stored
 
 
 def reflected(v, tau, b, out, first):
@@ -182,9 +189,10 @@ def reflected(v, tau, b, out, first):
     if count:
         corners = [v.select(-1, 0).select(-1, 0), tau.select(-1, 0), *corners[2:]]
     batch = math.prod(out.shape[:-2])
-    PLAIN = batch * m * max(m, n) < 65536
+    PLAIN = batch * m * max(m, n) < SMALL_TENSOR
     strides = (*v.stride()[-2:], tau.stride(-1)), like.stride()[-2:], out.stride()[-2:]
-    reflections_kernel[(batch * triton.cdiv(n, 32),)](
+    BLOCK = 32
+    reflections_kernel[(batch * triton.cdiv(n, BLOCK),)](
         v,
         tau,
         b,
@@ -195,7 +203,7 @@ def reflected(v, tau, b, out, first):
         FIRST=first,
         PLAIN=PLAIN,
         ROWS=row_blocks(m)[0],
-        BLOCK=32,
+        BLOCK=BLOCK,
         num_warps=4,
     )
     return out

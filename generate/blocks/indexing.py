@@ -12,9 +12,12 @@ import triton
 import triton.language as tl
 from blocks.arithmetic import identity
 from blocks.compaction import coordinates
-from blocks.elementwise import elementwise
+from blocks.elementwise import SHORT_LAUNCH, elementwise
+from blocks.limits import INT32_MAX, SMALL_TENSOR
 from blocks.offsets import empty_result, integer, integer_value, integers, merge, reach, small_tile, strided
 from blocks.types import compute_types, number_argument, number_value
+
+INDEX_TILE = 2048  # elements per program, 8 per thread with 8 warps
 
 
 @triton.jit
@@ -47,15 +50,15 @@ def chosen_offset(
     valid = offset == 0
     for k in tl.static_range(len(indices)):
         if BY_ROW and BY_COL:
-            place = tile_offset(row, col, shape, strides[k], PLAIN)
+            index_offset = tile_offset(row, col, shape, strides[k], PLAIN)
             known = (row < m)[:, None] & (col < n)[None, :]
         elif BY_ROW:
-            place = strided(row, shape, strides[k][:-1], False, PLAIN)[:, None]
+            index_offset = strided(row, shape, strides[k][:-1], False, PLAIN)[:, None]
             known = (row < m)[:, None]
         else:
-            place = (col * integer_value(strides[k][-1], PLAIN))[None, :]
+            index_offset = (col * integer_value(strides[k][-1], PLAIN))[None, :]
             known = (col < n)[None, :]
-        index = tl.load(indices[k] + place, mask=known, other=0).to(tl.int64)
+        index = tl.load(indices[k] + index_offset, mask=known, other=0).to(tl.int64)
         size = integer_value(sizes[k], PLAIN)
         index = tl.where(index < 0, index + size, index)
         valid &= (index >= 0) & (index < size)
@@ -64,15 +67,16 @@ def chosen_offset(
 
 
 @triton.jit
-def atomic_multiply(out_ptr, place, x, mask, OPMATH: tl.constexpr):
-    """Multiply out_ptr[place] by x where the mask is true.
+def atomic_multiply(out_ptr, offset, x, mask, OPMATH: tl.constexpr):
+    """Multiply out_ptr[offset] by x where the mask is true.
 
     Integers hold the bits of values in dtype OPMATH.
     """
     x = x.to(OPMATH, bitcast=True)
-    pending = mask & (place >= 0)
-    pointers = out_ptr + tl.where(pending, place, 0)
+    pending = mask & (offset >= 0)
+    pointers = out_ptr + tl.where(pending, offset, 0)
     expected = tl.zeros(pending.shape, out_ptr.dtype.element_ty)
+    # Each round retries the lanes whose element another lane or program has changed since it was read.
     while tl.max(tl.max(pending.to(tl.int32), 1), 0) > 0:
         product = (expected.to(OPMATH, bitcast=True) * x).to(expected.dtype, bitcast=True)
         current = tl.atomic_cas(pointers, expected, tl.where(pending, product, expected), sem="relaxed")
@@ -104,20 +108,33 @@ def indexing_kernel(
 ):
     """Gather from the source, or scatter it to the output, one [BLOCK_M, BLOCK_N] tile per program.
 
-    Parameters of the launch:
-        source_ptr, out_ptr: strided tensors; one of them is indexed, and its stride is 0 along index
-            dimensions.
-        indices: tuple of index tensors; index_strides are their strides in the iteration space.
-        alpha: factor for mode "add" or None; in mode "last" the pointer to the claims.
-        m, n: rows and columns of the iteration space; `shape` has the sizes of the row dimensions.
-        sizes, steps: sizes and strides along the indexed dimensions.
-        OPMATH: dtype for alpha in mode "add"; in mode "multiply" the dtype whose bits the integers hold.
-        BY_ROW, BY_COL: True if an index depends on the row or on the column.
-
     MODE "gather" applies the indices to the source, and all other modes apply them to the output. "scatter"
     stores, and "add", "max", "min" and "multiply" use atomics. "claim" leaves the largest source offset at
     each destination. "last" then writes only the elements whose offset is claimed, so the last of several
     elements for one destination wins.
+
+    Args:
+        source_ptr: Strided tensor, read; if MODE is "gather", it is indexed, and its stride is 0 along index
+            dimensions.
+        indices: Tuple of pointers to index tensors, read with `index_strides`.
+        out_ptr: Strided tensor, written; in all modes but "gather" it is indexed, and its stride is 0 along
+            index dimensions.
+        alpha: Factor for mode "add", or None; in mode "last" the pointer to the claims, read.
+        m: Rows of the iteration space.
+        n: Columns of the iteration space.
+        shape: Sizes of the row dimensions.
+        source_stride: Strides of the source in the iteration space, in elements; the last one is for columns.
+        out_stride: Strides of the output in the iteration space.
+        index_strides: Strides of each index tensor in the iteration space.
+        sizes: Size along each indexed dimension.
+        steps: Stride along each indexed dimension, in elements.
+        MODE: "gather", "scatter", "add", "max", "min", "multiply", "claim" or "last".
+        OPMATH: Type of alpha in mode "add"; in mode "multiply" the type whose bits the integers hold.
+        BY_ROW: True if an index depends on the row.
+        BY_COL: True if an index depends on the column.
+        PLAIN: True if integers are encoded by `plain`.
+        BLOCK_M: Rows per tile.
+        BLOCK_N: Columns per tile.
     """
     m, n = integer_value(m, PLAIN), integer_value(n, PLAIN)
     across = tl.cdiv(n, BLOCK_N)
@@ -151,7 +168,7 @@ def indexing_kernel(
             tl.store(out_ptr + (write + chosen), x, mask=mask & valid)
 
 
-def gather(self, indices, out=None, elements=2048):
+def gather(self, indices, out=None, elements=INDEX_TILE):
     """Return self[indices], in `out` or in a new tensor with ATen's memory layout.
 
     Args:
@@ -168,7 +185,7 @@ def gather(self, indices, out=None, elements=2048):
         views = [index.view([1] * before + list(index.shape) + [1] * after).expand(shape) for index in chosen]
         out = empty_result([self.as_strided(shape, strides[0]), *views], self.dtype)
     self_strides, *index_strides = strides
-    _launch_indexing(
+    launch_indexing(
         "gather", self, self_strides, out, out.stride(), None, shape, (chosen, index_strides, sizes, steps), elements
     )
     return out
@@ -186,12 +203,20 @@ def scatter(out, indices, values, accumulate, alpha=None):
     values = values.expand(shape)
     mode = "add" if accumulate else "scatter"
     alpha = None if alpha is None else number_argument(alpha, out.dtype)
-    _launch_indexing(
-        mode, values, values.stride(), out, self_strides, alpha, shape, (chosen, index_strides, sizes, steps), 2048
+    launch_indexing(
+        mode,
+        values,
+        values.stride(),
+        out,
+        self_strides,
+        alpha,
+        shape,
+        (chosen, index_strides, sizes, steps),
+        INDEX_TILE,
     )
 
 
-def _launch_indexing(mode, source, source_stride, out, out_stride, alpha, shape, how, elements, opmath=None):
+def launch_indexing(mode, source, source_stride, out, out_stride, alpha, shape, how, elements, opmath=None):
     """Launch `indexing_kernel` over `shape`.
 
     `alpha` has the form that the kernel takes. `how` holds the index tensors and their strides, then the
@@ -203,10 +228,10 @@ def _launch_indexing(mode, source, source_stride, out, out_stride, alpha, shape,
     source_stride, out_stride, *index_strides = strides
     m, n = math.prod(merged[:-1]), merged[-1]
     BLOCK_M, BLOCK_N = small_tile(n, 1024)
-    if m * n >= 4096:
+    if m * n >= SHORT_LAUNCH:
         BLOCK_N = min(triton.next_power_of_2(n), 1024)
         BLOCK_M = min(triton.next_power_of_2(m), elements // BLOCK_N)
-    PLAIN = m * n < 65536
+    PLAIN = m * n < SMALL_TENSOR
     indexing_kernel[(triton.cdiv(m, BLOCK_M) * triton.cdiv(n, BLOCK_N),)](
         source,
         tuple(chosen),
@@ -231,45 +256,13 @@ def _launch_indexing(mode, source, source_stride, out, out_stride, alpha, shape,
     )
 
 
-def _launch_last(source, source_stride, out, out_stride, shape, how):
+def launch_last(source, source_stride, out, out_stride, shape, how):
     """Scatter so that the last of several elements for one destination wins, as in ATen on the CPU."""
-    dtype = torch.int32 if reach(shape, [source_stride]) < 2147483648 else torch.int64
+    dtype = torch.int32 if reach(shape, [source_stride]) <= INT32_MAX else torch.int64
     claims = torch.empty_strided(out.shape, out.stride(), dtype=dtype, device=out.device)
     elementwise(identity, -1, common=dtype, out=claims)
-    _launch_indexing("claim", source, source_stride, claims, out_stride, None, shape, how, 2048)
-    _launch_indexing("last", source, source_stride, out, out_stride, claims, shape, how, 2048)
-
-
-@triton.jit
-def claimed_kernel(self_ptr, values_ptr, claims_ptr, out_ptr, n, WIDE: tl.constexpr, BLOCK: tl.constexpr):
-    """Store to each element of `out` the value that claims it, or self's element if no value does.
-
-    Tensors:
-        self_ptr, claims_ptr, out_ptr: [n], dense; claims are offsets in the values, or -1.
-        values_ptr: read at the claimed offsets.
-    """
-    i = tl.program_id(0).to(tl.int64 if WIDE else tl.int32) * BLOCK + tl.arange(0, BLOCK)
-    claim = tl.load(claims_ptr + i, mask=i < n, other=-1)
-    x = tl.load(self_ptr + i, mask=(i < n) & (claim < 0))
-    value = tl.load(values_ptr + claim, mask=claim >= 0).to(out_ptr.dtype.element_ty)
-    tl.store(out_ptr + i, tl.where(claim < 0, x, value), mask=i < n)
-
-
-def claimed(self, values, shape, how, out):
-    """Fill `out` with the last value for each element, or with self for elements that no value targets.
-
-    `out` is dense like self. It is written in memory order, so only the claims are scattered. `shape` and
-    `how` are as in `_launch_indexing`, with self's strides in front.
-    """
-    self_strides, *chosen = how
-    dtype = torch.int32 if reach(shape, [values.stride()]) < 2147483648 else torch.int64
-    claims = torch.empty(self.shape, dtype=dtype, device=self.device)
-    elementwise(identity, -1, common=dtype, out=claims)
-    _launch_indexing("claim", values, values.stride(), claims, self_strides, None, shape, chosen, 2048)
-    n = self.numel()
-    wide = n + 1024 > 2147483647
-    claimed_kernel[(triton.cdiv(n, 1024),)](self, values, claims, out, n, WIDE=wide, BLOCK=1024, num_warps=4)
-    return out
+    launch_indexing("claim", source, source_stride, claims, out_stride, None, shape, how, INDEX_TILE)
+    launch_indexing("last", source, source_stride, out, out_stride, claims, shape, how, INDEX_TILE)
 
 
 def put_last(self, indices, values, out):
@@ -280,7 +273,7 @@ def put_last(self, indices, values, out):
         x = out.unsqueeze(0) if out.dim() == 0 else out
         _, shape, chosen, (self_strides, *index_strides), sizes, steps = _layout(x, indices)
         values = values.expand(shape)
-        _launch_last(values, values.stride(), x, self_strides, shape, (chosen, index_strides, sizes, steps))
+        launch_last(values, values.stride(), x, self_strides, shape, (chosen, index_strides, sizes, steps))
     return out
 
 
@@ -359,77 +352,6 @@ def put(self, indices, values, accumulate, alpha=None, out=None):
     if sums is not self:
         elementwise(identity, self, common=sums.dtype, out=sums)
     scatter(sums, indices, values, accumulate, alpha)
-    return out if sums is out else elementwise(identity, sums, out=out)
-
-
-def _along(self, dim, index):
-    """Return the iteration space for gather and scatter along one dimension.
-
-    The result is (self, index, strides, how). Scalars become 1-d. The strides are self's, with 0 along dim,
-    and `how` is the argument for `_launch_indexing`. Raises RuntimeError if the index does not fit.
-    """
-    x, index = [t if t.dim() else t.unsqueeze(0) for t in (self, index)]
-    dim = dim % x.dim()
-    if index.dim() != x.dim() or any([index.shape[d] > n for d, n in enumerate(x.shape) if d != dim]):
-        raise RuntimeError(f"an index {tuple(index.shape)} along dimension {dim} of {tuple(x.shape)}")
-    self_strides = [0 if d == dim else x.stride(d) for d in range(x.dim())]
-    return x, index, self_strides, ([index], [index.stride()], [x.shape[dim]], [x.stride(dim)])
-
-
-def gather_along(self, dim, index):
-    """Return self's elements at these indices along dim, in a new tensor."""
-    out = torch.empty(index.shape, dtype=self.dtype, device=self.device)
-    if out.numel():
-        x, index, self_strides, how = _along(self, dim, index)
-        target = out.view(index.shape)
-        _launch_indexing("gather", x, self_strides, target, target.stride(), None, index.shape, how, 2048)
-    return out
-
-
-def _expect_values(values, index):
-    if values.dim() != index.dim() or any([m > n for m, n in zip(index.shape, values.shape, strict=True)]):
-        raise RuntimeError(f"an index {tuple(index.shape)} of values {tuple(values.shape)}")
-
-
-def _mostly_written(self, out, written):
-    """Return True if so much of a dense `out` is written that one more pass over all of it pays off."""
-    return self.numel() >= 65536 and 4 * written >= self.numel() and self.is_contiguous() and out.is_contiguous()
-
-
-def apply_along(mode, out, dim, index, values, opmath=None):
-    """Combine values with the elements of `out` at these indices along dim.
-
-    `values` covers the index or has one element. `mode` is "scatter" (write), "add" (by atomics), or "max",
-    "min" or "multiply" for integers, which may hold the bits of dtype `opmath`.
-    """
-    if not index.numel():
-        return
-    x, index, self_strides, how = _along(out, dim, index)
-    values = values if values.dim() else values.expand(index.shape)
-    _expect_values(values, index)
-    if mode == "scatter" and any(values.stride()):
-        _launch_last(values, values.stride(), x, self_strides, index.shape, how)
-        return
-    _launch_indexing(mode, values, values.stride(), x, self_strides, None, index.shape, how, 2048, opmath)
-
-
-def put_along(self, dim, index, values, accumulate, out=None):
-    """Return a copy of self, or `out`, with values written or added at these indices along dim.
-
-    Sums accumulate as in `put`.
-    """
-    out = torch.empty(self.shape, dtype=self.dtype, device=self.device) if out is None else out
-    sums = out
-    if not accumulate and out is not self and any(values.stride()) and _mostly_written(self, out, index.numel()):
-        _, index, self_strides, how = _along(self, dim, index)
-        _expect_values(values, index)
-        return claimed(self, values, index.shape, (self_strides, *how), out)
-    if accumulate and out.dtype not in (torch.float32, torch.float64, torch.int32, torch.int64):
-        wide = torch.float32 if out.is_floating_point() else torch.int32
-        sums = torch.empty(out.shape, dtype=wide, device=out.device)
-    if sums is not self:
-        elementwise(identity, self, common=sums.dtype, out=sums)
-    apply_along("add" if accumulate else "scatter", sums, dim, index, values)
     return out if sums is out else elementwise(identity, sums, out=out)
 
 

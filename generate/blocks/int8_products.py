@@ -7,19 +7,24 @@ fp32.
 import torch
 import triton
 import triton.language as tl
-from blocks.matmul import tile_product
+from blocks.limits import SMALL_TENSOR
 from blocks.offsets import integer_values, integers, stride_arguments, stride_values
+from blocks.product_tiles import tile_product
 
 
 @triton.jit
 def int8_matmul_kernel(a_ptr, b_ptr, scales_ptr, out_ptr, sizes, strides, TILE: tl.constexpr, PLAIN: tl.constexpr):
     """Compute one tile of a @ b, times one scale per column if there are scales.
 
-    Tensors:
+    Args:
         a_ptr: [M, K], int8 or floating point, read with its strides.
         b_ptr: [K, N], int8, read with its strides.
         scales_ptr: [N] or None, read with its stride.
         out_ptr: [M, N], contiguous, written.
+        sizes: M, N and K.
+        strides: Strides of a, of b, and of the scales.
+        TILE: BLOCK_M, BLOCK_N, BLOCK_K.
+        PLAIN: True if sizes are encoded by `plain`, and strides by `stride_arguments`.
     """
     BLOCK_M: tl.constexpr = TILE[0]
     BLOCK_N: tl.constexpr = TILE[1]
@@ -64,7 +69,7 @@ def int8_matmul(a, b, scales, dtype):
         raise RuntimeError(f"matrices {tuple(a.shape)} and {tuple(b.shape)}")
     out = torch.empty((M, N), dtype=dtype, device=a.device)
     if M * N:
-        small = max(M * K, K * N, M * N) < 65536
+        small = max(M * K, K * N, M * N) < SMALL_TENSOR
         tile = (16, 32, 32) if small else (32 if M <= 32 else 64, 128, 64)
         strides = [() if t is None else stride_arguments(t.stride(), small) for t in (a, b, scales)]
         int8_matmul_kernel[(triton.cdiv(M, tile[0]) * triton.cdiv(N, tile[1]),)](

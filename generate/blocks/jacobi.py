@@ -15,6 +15,14 @@ import triton.language as tl
 from blocks.offsets import integers, plain_value, strided, walk
 from blocks.substitution import column_major
 
+# LIMIT, NEAR and LEAST. 2^LIMIT and its reciprocal are normal numbers. NEAR is a few rounding errors (2.5 in fp32, 4.5
+# in fp64), and LEAST is one sixteenth of a rounding error.
+JACOBI_LIMITS_FP32 = (126.0, 3e-7, 7e-9)
+JACOBI_LIMITS_FP64 = (1000.0, 1e-15, 1.4e-17)
+
+MOST_SWEEPS = 32  # bounds the loop if rounding errors keep a pair above its limits
+LOW_COLUMNS = 32  # height up to which a smaller tile holds whole columns
+
 
 @triton.jit
 def partners(turn, lanes, count):
@@ -145,6 +153,7 @@ def turn_pairs(
     """
     rotations = tl.zeros([], tl.int32)
     half = (n + 1) // 2
+    # The pairs of a turn have no column in common, so their order does not matter.
     for start in range(0, half, PAIRS):
         lanes = start + tl.arange(0, PAIRS)
         p, q = partners(turn, lanes, 2 * half)
@@ -169,7 +178,7 @@ def turn_pairs(
                 rows = (down + tl.arange(0, ROWS))[:, None]
                 mask = (rows < height) & turns[None, :]
                 x, y = tl.load(first + rows, mask=mask, other=0.0), tl.load(second + rows, mask=mask, other=0.0)
-                tl.debug_barrier()
+                tl.debug_barrier()  # threads with a copy of an element must load it before one stores it
                 tl.store(first + rows, x - sine * (y + tangent * x), mask=mask)
                 tl.store(second + rows, y + sine * (x - tangent * y), mask=mask)
         rotations += count
@@ -266,17 +275,22 @@ def jacobi_kernel(
 ):
     """Decompose one matrix per program.
 
-    Parameters of the launch:
-        a_ptr: [batch, m, n], read; a_stride are a matrix's strides, and `batch` walks the batch dimensions.
-        work_ptr: for each matrix, its columns above the rotations, then n keys; a general matrix without
-            vectors has no rotations.
-        values_ptr: [batch, n], written in sorted order.
-        scaled_ptr: U S in column-major order, or None.
-        vectors_ptr: V in column-major order, or None.
-        sizes: m and n.
+    Args:
+        a_ptr: [batch, m, n], read.
+        work_ptr: [batch, (height + 1) * n], read and written: for each matrix, n columns with height m + n,
+            which hold its columns above the rotations, then n keys. A general matrix without vectors has no
+            rotations, so its height is m.
+        values_ptr: [batch, n], contiguous, written in sorted order.
+        scaled_ptr: U S, [batch, m, n] column-major, written, or None.
+        vectors_ptr: V, [batch, n, n] column-major, written, or None.
+        sizes: m and n, encoded by `plain`.
+        batch: `walk` over the batch dimensions of a.
+        a_stride: Strides of a between rows and between columns, encoded by `plain`.
         LIMITS: LIMIT of `power_near`, then NEAR and LEAST of `turn_pairs`.
-        SYMMETRIC: read the lower triangle and compute eigenvalues.
-        SWEEPS: most sweeps; ROWS and PAIRS are the tile sizes.
+        SYMMETRIC: True to read the lower triangle and compute eigenvalues.
+        SWEEPS: Most sweeps over all pairs.
+        ROWS: Rows per tile.
+        PAIRS: Columns, or pairs of columns, per tile.
     """
     matrix = tl.program_id(0).to(tl.int64)
     m, n = plain_value(sizes[0]).to(tl.int64), plain_value(sizes[1])
@@ -330,7 +344,7 @@ def jacobi(a, symmetric, wanted):
     vectors = column_major((*a.shape[:-2], n, n), a) if wanted else None
     height = m + n if wanted or symmetric else m
     if values.numel():
-        single, small = a.dtype == torch.float32, height <= 32
+        single, small = a.dtype == torch.float32, height <= LOW_COLUMNS
         corner = a.select(-1, 0).select(-1, 0)
         jacobi_kernel[(count,)](
             a,
@@ -341,9 +355,9 @@ def jacobi(a, symmetric, wanted):
             integers((m, n), True),
             walk([corner], list(range(corner.dim())), True),
             integers(a.stride()[-2:], True),
-            LIMITS=(126.0, 3e-7, 7e-9) if single else (1000.0, 1e-15, 1.4e-17),
+            LIMITS=JACOBI_LIMITS_FP32 if single else JACOBI_LIMITS_FP64,
             SYMMETRIC=symmetric,
-            SWEEPS=32,
+            SWEEPS=MOST_SWEEPS,
             ROWS=32 if small else 128,
             PAIRS=16 if small else 32,
             num_warps=4 if small else 8,

@@ -22,15 +22,17 @@ def jagged_kernel(
 ):
     """Fill `dense` with rows and padding if PAD is set; otherwise fill the rows from `dense`.
 
-    Parameters of the launch:
-        rows_ptr: [rows, ...], item k has rows offsets[k] to offsets[k + 1].
-        dense_ptr: [items, length, ...], with `width` inner elements.
+    Args:
+        rows_ptr: [rows, ...], read if PAD, else written; item k has rows offsets[k] to offsets[k + 1].
+        dense_ptr: [items, length, ...], with `width` inner elements, written if PAD, else read.
         offsets_ptr: [items + 1], read.
-        padding: number for the missing rows.
-        sizes: items, length, width, rows and the stride of the offsets.
-        rows_steps, dense_steps: strides along the leading dimensions, then the walk over the inner
-            dimensions.
-        TYPE: dtype of `padding`.
+        padding: Number for the missing rows, encoded by `number_argument`.
+        sizes: Items, length, width, rows and the stride of the offsets, encoded by `plain`.
+        rows_steps: Stride of the rows, then the `walk` over their inner dimensions.
+        dense_steps: Strides of `dense` along items and along length, then the `walk` over its inner dimensions.
+        PAD: True to fill `dense`, False to fill the rows.
+        TYPE: Type of `padding`.
+        BLOCK: Elements of `dense` per program.
     """
     items, length, width = plain_value(sizes[0]), plain_value(sizes[1]), plain_value(sizes[2])
     i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
@@ -62,7 +64,8 @@ def move_jagged(rows, dense, offsets, padding):
     sizes = items, length, total // items // length, rows.shape[0], offsets.stride(0)
     inner_dims = range(1, rows.dim()), range(2, dense.dim())
     dtype = dense.dtype
-    jagged_kernel[(triton.cdiv(total, 1024),)](
+    BLOCK = 1024
+    jagged_kernel[(triton.cdiv(total, BLOCK),)](
         rows,
         dense,
         offsets,
@@ -72,7 +75,7 @@ def move_jagged(rows, dense, offsets, padding):
         (plain(dense.stride(0)), plain(dense.stride(1)), walk([dense], inner_dims[1], True)),
         PAD=padding is not None,
         TYPE=tl.float64 if dtype == torch.float64 else tl.float32 if dtype.is_floating_point else tl.int64,
-        BLOCK=1024,
+        BLOCK=BLOCK,
     )
 
 

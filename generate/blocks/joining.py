@@ -6,8 +6,11 @@ import torch
 import triton
 import triton.language as tl
 from blocks.arithmetic import identity
-from blocks.elementwise import elementwise, pick
+from blocks.elementwise import SHORT_LAUNCH, TENSORS_PER_LAUNCH, elementwise, pick
+from blocks.limits import SMALL_TENSOR
 from blocks.offsets import integer, integer_value, integers, plain, plain_value, small_tile
+
+JOIN_TILE = 4096  # elements per program, 16 per thread with 8 warps
 
 
 @triton.jit
@@ -25,11 +28,17 @@ def join_kernel(
 ):
     """Copy contiguous tensors; each row becomes a part in an output row.
 
-    Parameters of the launch:
-        xs: tuple with pointers, [rows, width] each.
+    Args:
+        xs: Tuple of pointers, [rows, width] each, contiguous, read.
         out_ptr: [rows, row_stride], written.
-        firsts: each tensor's first program, for `pick`.
-        starts, widths: each tensor's first column and column count.
+        rows: Number of rows.
+        row_stride: Elements from one output row to the next.
+        firsts: First program of each tensor, encoded by `plain`, see `pick`.
+        starts: First output column of each tensor.
+        widths: Column count of each tensor.
+        PLAIN: True if rows, row_stride, starts and widths are encoded by `plain`.
+        BLOCK_M: Rows per tile.
+        BLOCK_N: Columns per tile.
     """
     tile = tl.program_id(0) - plain_value(pick(firsts, firsts))
     width = integer_value(pick(widths, firsts), PLAIN)
@@ -72,19 +81,19 @@ def join(tensors, parts, out, dim):
         return out
     rows = math.prod(out.shape[:dim])
     tensors = [t for t in tensors if t.numel()]
-    for begin in range(0, len(tensors), 32):
+    for begin in range(0, len(tensors), TENSORS_PER_LAUNCH):
         before = sum([t.numel() // rows for t in tensors[:begin]])
-        _launch_join(tensors[begin : begin + 32], out, rows, out.numel() // rows, before)
+        _launch_join(tensors[begin : begin + TENSORS_PER_LAUNCH], out, rows, out.numel() // rows, before)
     return out
 
 
 def _launch_join(tensors, out, rows, width, start):
     widths = [t.numel() // rows for t in tensors]
-    if out.numel() < 4096:
+    if out.numel() < SHORT_LAUNCH:
         BLOCK_M, BLOCK_N = small_tile(max(widths), 1024)
     else:
-        BLOCK_N = min(triton.next_power_of_2(max(widths)), 4096)
-        BLOCK_M = min(triton.next_power_of_2(rows), 4096 // BLOCK_N)
+        BLOCK_N = min(triton.next_power_of_2(max(widths)), JOIN_TILE)
+        BLOCK_M = min(triton.next_power_of_2(rows), JOIN_TILE // BLOCK_N)
     firsts, starts, programs = [], [], 0
     for w in widths:
         firsts.append(plain(programs))
@@ -92,10 +101,11 @@ def _launch_join(tensors, out, rows, width, start):
         programs += triton.cdiv(rows, BLOCK_M) * triton.cdiv(w, BLOCK_N)
         start += w
     count = len(tensors)
-    missing = (4 if count <= 4 else 8 if count <= 8 else 32) - count  # few variants matter more than the padding
+    # few variants matter more than the padding
+    missing = (4 if count <= 4 else 8 if count <= 8 else TENSORS_PER_LAUNCH) - count
     tensors, widths, starts = [v + v[-1:] * missing for v in (tensors, widths, starts)]
     firsts += [plain(programs)] * missing
-    PLAIN = out.numel() < 65536
+    PLAIN = out.numel() < SMALL_TENSOR
     join_kernel[(programs,)](
         tuple(tensors),
         out,

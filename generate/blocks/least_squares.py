@@ -26,11 +26,16 @@ def scaled_by(x, weight, squares):
 def residual_kernel(a_ptr, x_ptr, b_ptr, out_ptr, sizes, batch, strides, ROWS: tl.constexpr, COLS: tl.constexpr):
     """Sum the squares in each column of a x - b, COLS columns per program.
 
-    Parameters of the launch:
-        a_ptr, x_ptr, b_ptr: [batch, m, n], [batch, n, count] and [batch, m, count], read.
+    Args:
+        a_ptr: [batch, m, n], read.
+        x_ptr: [batch, n, count], read.
+        b_ptr: [batch, m, count], read.
         out_ptr: [batch, count], contiguous, written.
-        sizes: m, n and count.
-        batch: walk over the batch dimensions; strides are those of the matrices.
+        sizes: m, n and count, encoded by `plain`.
+        batch: `walk` over the batch dimensions of a, x and b.
+        strides: Strides of a, x and b between rows and between columns, encoded by `plain`.
+        ROWS: Rows per step.
+        COLS: Columns per program.
     """
     m, n, count = integer_values(sizes, True)
     across = tl.cdiv(count, COLS)

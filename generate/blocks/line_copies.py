@@ -7,6 +7,8 @@ functions map an output index to an input index, as in blocks/windows.py.
 
 import triton
 import triton.language as tl
+from blocks.elementwise import SHORT_LAUNCH
+from blocks.limits import INT32_MAX
 from blocks.offsets import integer_values, integers, plain, plain_value, reach
 from blocks.planes import magic_numbers, magic_quotient
 from blocks.types import number_value
@@ -68,14 +70,22 @@ def line_copy_kernel(
 ):
     """Copy BLOCK groups of GROUP neighboring elements per program.
 
-    Parameters of the launch:
-        x_ptr, out_ptr: strided input, and dense output with n elements in `lines` lines.
-        sizes, strides: output sizes and input strides.
-        by: magic numbers that divide by each output size.
-        numbers: for each axis, the arguments for AXIS.
-        LAST: channels are innermost.
-        JOINED: batch and channels step as one dimension.
-        WHOLE: a line holds whole groups.
+    Args:
+        x_ptr: [batch, channel, *axes], read with `strides`.
+        out_ptr: n elements, dense, written.
+        n: Number of output elements, encoded by `plain`.
+        lines: Number of output lines, encoded by `plain`.
+        sizes: Output sizes (batch, channel, axes), encoded by `plain`.
+        by: For each output size, the magic numbers that divide by it.
+        strides: Strides of x, in elements, encoded by `plain`.
+        numbers: For each axis, the integers and the floating-point numbers for AXIS, encoded.
+        AXIS: Function that maps an output index along an axis to an input index.
+        LAST: True if channels are innermost in the output.
+        JOINED: True if batch and channels step as one dimension.
+        WHOLE: True if a line holds whole groups.
+        FLOAT: Type of the floating-point numbers.
+        GROUP: Neighboring elements that a thread stores at once.
+        BLOCK: Groups per program.
     """
     AXES: tl.constexpr = len(numbers)
     INNER: tl.constexpr = 1 if LAST else AXES + 1
@@ -85,18 +95,18 @@ def line_copy_kernel(
     start = tl.program_id(0) * (BLOCK * GROUP)
     first, lane = (start + tl.arange(0, BLOCK) * GROUP)[:, None], tl.arange(0, GROUP)[None, :]
     row = magic_quotient(first, by[INNER])
-    place = first - row * sizes[INNER] + lane
+    position = first - row * sizes[INNER] + lane
     row = tl.minimum(row, last_row)
     offset = line_source(row, AXIS, OUTER, sizes, by, strides, numbers, JOINED, FLOAT)
     if not WHOLE:
         row = tl.minimum(row + 1, last_row)
         following = line_source(row, AXIS, OUTER, sizes, by, strides, numbers, JOINED, FLOAT)
-        beyond = place >= sizes[INNER]
+        beyond = position >= sizes[INNER]
         offset = tl.where(beyond, following, offset)
-        place = tl.where(beyond, place - sizes[INNER], place)
+        position = tl.where(beyond, position - sizes[INNER], position)
     if not LAST:
-        place = copied_place(AXIS, place, numbers[AXES - 1], FLOAT)
-    x = tl.load(x_ptr + (offset + place * strides[INNER]))
+        position = copied_place(AXIS, position, numbers[AXES - 1], FLOAT)
+    x = tl.load(x_ptr + (offset + position * strides[INNER]))
     if start + BLOCK * GROUP <= n:  # a mask that may end within a group would split the vector stores
         tl.store(out_ptr + (first + lane), x)
     else:
@@ -112,7 +122,8 @@ def fits_lines(x, out, last, axes):
     """Return True if the result is large, its lines hold at least a group, and offsets fit in 32 bits."""
     inner = out.shape[1 if last else -1]
     most = max(out.numel(), reach(x.shape, [x.stride()]), 4 * max([abs(v) for a, _ in axes for v in a]))
-    return out.numel() >= 4096 and inner >= line_group(out.dtype) and most < 2147483647 - 4096
+    # Lanes beyond the last element, fewer than 4,096, are counted on before the mask applies.
+    return out.numel() >= SHORT_LAUNCH and inner >= line_group(out.dtype) and most < INT32_MAX - 4096
 
 
 def copy_lines(axis, x, out, last, numbers, FLOAT):

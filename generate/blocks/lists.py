@@ -12,6 +12,9 @@ from blocks.elementwise import pick
 from blocks.offsets import coalesce, plain, plain_value, strided
 from blocks.types import compute_types, convert, number_argument, number_value
 
+LISTED_TENSORS = 64  # most tensors per launch
+LIST_SPAN = 16384  # elements that a program folds into one value, in four steps
+
 
 @triton.jit
 def number_values(numbers, OPMATH: tl.constexpr):
@@ -39,14 +42,20 @@ def list_parts_kernel(
 ):
     """Fold SPAN elements in one tensor into one value per program.
 
-    Parameters of the launch:
-        xs: tuple with input pointers.
-        parts_ptr: one value per program, written.
-        numbers: arguments for MAP.
-        firsts, sizes: each tensor's first program, for `pick`, and element count.
-        shape, stride: for `strided`; all tensors in a launch share them.
-        KIND: combination in blocks/combination.py.
-        UNIT: the innermost stride is 1.
+    Args:
+        xs: Tuple of pointers, one for each tensor, read.
+        parts_ptr: [programs], written: one value per program.
+        numbers: Arguments for MAP, encoded by `number_argument`.
+        firsts: First program of each tensor, encoded by `plain`, see `pick`.
+        sizes: Element count of each tensor, encoded by `plain`.
+        shape: Shape that all tensors share, for `strided`; () if they are dense.
+        stride: Strides that all tensors share, in elements, encoded by `plain`; () if they are dense.
+        KIND: Combination in blocks/combination.py.
+        MAP: Triton function map(x, *numbers) that makes a value from each element.
+        OPMATH: Type to compute in.
+        UNIT: True if the innermost stride is 1.
+        BLOCK: Elements per step.
+        SPAN: Elements per program.
     """
     first = (tl.program_id(0) - plain_value(pick(firsts, firsts))).to(tl.int64) * SPAN
     n = plain_value(pick(sizes, firsts))
@@ -78,11 +87,17 @@ def list_results_kernel(
 ):
     """Fold one tensor's parts and store its result.
 
-    Parameters of the launch:
-        parts_ptr: values from `list_parts_kernel`, read.
-        outs: tuple with pointers to results without dimensions.
-        numbers: further arguments for FINISH.
-        firsts, sizes: each tensor's first part and element count.
+    Args:
+        parts_ptr: [programs], values from `list_parts_kernel`, read.
+        outs: Tuple of pointers to results without dimensions, written.
+        numbers: Further arguments for FINISH, encoded by `number_argument`.
+        firsts: First part of each tensor, encoded by `plain`.
+        sizes: Element count of each tensor, encoded by `plain`.
+        KIND: Combination in blocks/combination.py.
+        FINISH: Triton function finish(value, count, *numbers) that makes the result.
+        OPMATH: Type of the numbers.
+        SPAN: Elements of a tensor per part.
+        BLOCK: Parts per step.
     """
     out_ptr, first, size = outs[0], firsts[0], sizes[0]
     for k in tl.static_range(1, len(outs)):
@@ -120,7 +135,9 @@ def reduce_list(kind, tensors, *, map, finish, numbers=(), dtype=None, value=tor
         shape, (stride,) = coalesce([x])
         key = x.dtype, outs[k].dtype, stride, len(groups) if shape else -1
         groups[key] = [*groups.get(key, []), (x, outs[k], shape, stride)]
-    for members in [groups[key][at : at + 64] for key in groups for at in range(0, len(groups[key]), 64)]:
+    for members in [
+        groups[key][at : at + LISTED_TENSORS] for key in groups for at in range(0, len(groups[key]), LISTED_TENSORS)
+    ]:
         _launch_list(kind, map, finish, numbers, value, members)
     return outs
 
@@ -137,7 +154,7 @@ def _launch_list(kind, map, finish, numbers, value, members):
     firsts, programs = [], 0
     for k, member in enumerate(members):
         firsts.append(plain(programs))
-        programs += (member[0].numel() + 16383) // 16384 if k < count else 0
+        programs += (member[0].numel() + LIST_SPAN - 1) // LIST_SPAN if k < count else 0
     sizes = tuple([plain(member[0].numel()) for member in members])
     dtype = torch.float64 if wide else x.dtype
     OPMATH = compute_types(dtype)[1]
@@ -156,7 +173,7 @@ def _launch_list(kind, map, finish, numbers, value, members):
         OPMATH=OPMATH,
         UNIT=stride[-1] == 1,
         BLOCK=4096,
-        SPAN=16384,
+        SPAN=LIST_SPAN,
         num_warps=8,
     )
     list_results_kernel[(count,)](
@@ -168,7 +185,7 @@ def _launch_list(kind, map, finish, numbers, value, members):
         KIND=kind,
         FINISH=finish,
         OPMATH=OPMATH,
-        SPAN=16384,
+        SPAN=LIST_SPAN,
         BLOCK=1024,
         num_warps=4,
     )

@@ -7,7 +7,7 @@ import triton
 import triton.language as tl
 from blocks.creation import fill
 from blocks.elementwise import elementwise, flat_index
-from blocks.histograms import add_counts
+from blocks.histograms import LARGEST_HISTOGRAM, add_counts
 from blocks.lines import line
 from blocks.offsets import strided, walk
 from blocks.reduction import reduce
@@ -36,14 +36,21 @@ def point_bins_kernel(
 
     The last bin along a dimension includes its upper edge. NaN and points outside all bins are not counted.
 
-    Parameters of the launch:
-        x_ptr: n points with D numbers, read; x_stride is the numbers' stride, and `steps` walks the points.
-        edges: D pointers to [bins + 1] edges with edge_strides.
-        weight_ptr: n weights, or None to count; weight_steps walks them.
-        out_ptr: `count` bins, updated.
-        depth: binary search steps in the longest edge list.
-        bins: bins along each dimension.
-        SIZE: as in `add_counts`.
+    Args:
+        x_ptr: n points with D numbers each, read with `steps` and `x_stride`.
+        edges: Tuple of D pointers to [bins + 1] ascending edges, read.
+        weight_ptr: n weights, read with `weight_steps`, or None to count.
+        out_ptr: [count] bins, row-major, initialized to 0, updated with atomics.
+        n: Number of points.
+        count: Number of bins in all dimensions together.
+        depth: Binary search steps for the longest edge list.
+        bins: Number of bins along each dimension.
+        edge_strides: Stride of each edge tensor, in elements.
+        x_stride: Stride between the numbers of a point, in elements.
+        steps: `walk` over the points.
+        weight_steps: `walk` over the weights, or None.
+        SIZE: Length of a program's histogram, or 0, see `add_counts`.
+        BLOCK: Points per program.
     """
     i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     x_ptr += strided(i, steps[0], steps[1][0], False, False)
@@ -52,6 +59,7 @@ def point_bins_kernel(
     for d in tl.static_range(len(bins)):
         x = tl.load(x_ptr + d * x_stride, mask=i < n, other=0)
         low, high = tl.zeros_like(i), tl.zeros_like(i) + bins[d] + 1
+        # Invariant: edges before `low` are at most x, and edges from `high` on are larger.
         for _ in range(depth):
             middle = (low + high) // 2
             searching = low < high
@@ -84,6 +92,14 @@ def point_ranges_kernel(least_ptr, most_ptr, ends_ptr, finite_ptr, D, BLOCK: tl.
     """Store the two ends along each of D dimensions, and 1 if all ends are finite, else 0.
 
     Equal ends move apart by a half each.
+
+    Args:
+        least_ptr: [D], smallest number along each dimension, read.
+        most_ptr: [D], largest number along each dimension, read.
+        ends_ptr: [D, 2], written.
+        finite_ptr: [1] int64, written.
+        D: Number of dimensions.
+        BLOCK: D, rounded up to a power of 2.
     """
     d = tl.arange(0, BLOCK)
     least = tl.load(least_ptr + d, mask=d < D, other=0)
@@ -159,21 +175,22 @@ def point_bins(self, edges, weight, density):
     sums = fill(torch.empty(count, dtype=torch.int64, device=self.device) if weight is None else out, 0)
     dims = [d for d, _ in enumerate(lead)]
     if self.numel():
-        point_bins_kernel[(triton.cdiv(n, 512),)](
+        BLOCK = 512
+        point_bins_kernel[(triton.cdiv(n, BLOCK),)](
             self,
             tuple(edges),
             weight,
             sums,
             n,
             count,
-            len([k for k in range(63) if max(bins) + 1 >> k]),
+            len([k for k in range(63) if max(bins) + 1 >> k]),  # bits of the longest edge list's length
             tuple(bins),
             tuple([t.stride(0) for t in edges]),
             self.stride(-1),
             walk([self], dims, False),
             None if weight is None else walk([weight], dims, False),
-            SIZE=max(triton.next_power_of_2(count), 16) if count <= 2048 else 0,
-            BLOCK=512,
+            SIZE=max(triton.next_power_of_2(count), 16) if count <= LARGEST_HISTOGRAM else 0,
+            BLOCK=BLOCK,
         )
     if weight is None:
         fill(out, sums.view(out.shape))

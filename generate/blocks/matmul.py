@@ -1,81 +1,28 @@
 """Matrix products: one output tile per program, with programs that share left rows close together.
 
-Operands are read through their own strides, so transposed views cost no copy. fp16 and bf16 are multiplied as
-they are. fp32 is split into two numbers of tf32's 11 bits, and all of their products but the smallest are
-added, so 22 bits of each operand count. These sums are in fp32. Integers and fp64 are multiplied and added as
-they are, without tensor cores.
+Operands are read through their own strides, so transposed views cost no copy. blocks/product_tiles.py computes
+each tile, and blocks/padded_operands.py copies operands that cannot be read fast.
 """
 
 import torch
 import triton
 import triton.language as tl
+from blocks.limits import PROCESSORS
 from blocks.offsets import integer_values, integers, stride_arguments, stride_values
-from blocks.types import compute_types, number_argument, number_value
+from blocks.padded_operands import readable_operands
+from blocks.product_tiles import plus_bias, store_ended, tile_product
+from blocks.types import compute_types, number_argument
 
 NO_ENDING = (None, None, None, None)  # no epilogue; see `ending` of matmul
 
+SMALL_PRODUCT = 4096  # elements of the largest matrix; below this, few kernel variants matter more than speed
+THIN_K = 16  # up to this K, a product is a sum of outer products and needs no tensor cores
+LONG_K = 2048  # from this K on, tiles do not shrink, because K can be cut into parts instead
+ENOUGH_TILES = 128  # nearly one for each of PROCESSORS
+PART_STEPS = 8  # a part's sums are stored and read again, so a part has at least this many steps along K
 
-@triton.jit
-def tf32_part(x):
-    """Truncate x to the 11 significant bits of tf32."""
-    return (x.to(tl.int32, bitcast=True) & -8192).to(tl.float32, bitcast=True)
-
-
-@triton.jit
-def tile_product(a, b, acc):
-    """Return acc + a @ b; fp32 uses three tf32 products.
-
-    The remainder of infinity is NaN, as is infinity times a remainder of 0, so remainders do not count then.
-    Integers and fp64, which tl.dot does not take, are multiplied elementwise.
-    """
-    if a.dtype == tl.float32:
-        a_high, b_high = tf32_part(a), tf32_part(b)
-        a_rest, b_rest = a - a_high, b - b_high
-        small = tl.dot(a_rest, b_high, input_precision="tf32")
-        small = tl.dot(a_high, b_rest, small, input_precision="tf32")
-        small = tl.where(small == small, small, 0.0)
-        acc += tl.dot(a_high, b_high, small, input_precision="tf32")
-    elif acc.dtype == tl.float32:
-        acc = tl.dot(a, b, acc)
-    else:
-        acc += tl.sum(a.to(acc.dtype)[:, :, None] * b.to(acc.dtype)[None, :, :], 1)
-    return acc
-
-
-@triton.jit
-def plus_bias(acc, bias_ptr, rows, cols, bias_stride, mask, numbers):
-    """Return beta * bias[rows, cols] + alpha * acc; `numbers` is (beta, alpha)."""
-    acc *= number_value(numbers[1], acc.dtype)
-    if bias_ptr is not None:
-        bias = tl.load(bias_ptr + rows * bias_stride[1] + cols * bias_stride[2], mask=mask, other=0)
-        acc += number_value(numbers[0], acc.dtype) * bias.to(acc.dtype)
-    return acc
-
-
-@triton.jit
-def ended(acc, ending, rows, cols, N, mask, EPILOGUE: tl.constexpr):
-    """Return the two values that EPILOGUE makes from acc, x and y at rows and cols.
-
-    `ending` is (x_ptr, y_ptr, second_ptr); an absent operand is 0.
-    """
-    x_ptr, y_ptr, _ = ending
-    offset = rows * N + cols
-    x = 0.0 if x_ptr is None else tl.load(x_ptr + offset, mask=mask, other=0.0)
-    y = 0.0 if y_ptr is None else tl.load(y_ptr + offset, mask=mask, other=0.0)
-    return EPILOGUE(acc, x, y)
-
-
-@triton.jit
-def store_ended(acc, out_ptr, ending, rows, cols, N, mask, EPILOGUE: tl.constexpr):
-    """Store acc at rows and cols in the output, or store both EPILOGUE results if there is one."""
-    offset = rows * N + cols
-    if EPILOGUE is None:
-        tl.store(out_ptr + offset, acc.to(out_ptr.dtype.element_ty), mask=mask)
-    else:
-        first, second = ended(acc, ending, rows, cols, N, mask, EPILOGUE)
-        tl.store(out_ptr + offset, first.to(out_ptr.dtype.element_ty), mask=mask)
-        if ending[2] is not None:
-            tl.store(ending[2] + offset, second.to(ending[2].dtype.element_ty), mask=mask)
+# Output elements from which one warp for every 128 elements gives about four programs for each processor.
+LARGE_SUMS = 65536
 
 
 @triton.jit
@@ -96,18 +43,23 @@ def matmul_kernel(
 ):
     """Compute one tile of a[:, ks] @ b[ks, :] for one batch matrix, with ks in part program_id(1) of K.
 
-    Parameters of the launch:
-        a_ptr, b_ptr: [batch, a_rows, K] and [batch, K, b_cols], read with their strides. Rows beyond M and
-            columns beyond N are read in vain.
-        bias_ptr: [batch, M, N] or None, read with its strides.
-        out_ptr: [batch, M, N] or [parts, M, N], contiguous, written.
-        ending: x, y and second from `matmul`.
-        sizes: M, N, K, part, a_rows and b_cols.
-        numbers: beta and alpha.
-        EVEN: K is a multiple of `part`, so loads need no mask.
-
     Tiles are numbered in groups of 8 tile rows, column by column, so that neighbors share operands in the
     cache.
+
+    Args:
+        a_ptr: [batch, a_rows, K], read with its strides. Rows beyond M are read in vain.
+        b_ptr: [batch, K, b_cols], read with its strides. Columns beyond N are read in vain.
+        bias_ptr: [batch, M, N] or None, read with its strides.
+        out_ptr: [batch, M, N] or [parts, M, N], contiguous, written.
+        ending: Pointers to x, y (read) and a second result (written), [M, N] or None each, see `matmul`.
+        sizes: M, N, K, part (the length of a part along K), a_rows and b_cols.
+        strides: Strides of a, b and bias by batch, row and column.
+        numbers: beta and alpha, encoded by `number_argument`.
+        TILE: BLOCK_M, BLOCK_N, BLOCK_K.
+        EVEN: True if K is a multiple of `part`, so that loads need no mask.
+        ACC: Type of the sums.
+        PLAIN: True if sizes are encoded by `plain`, and strides by `stride_arguments`.
+        EPILOGUE: Function (acc, x, y) -> (first, second), or None.
     """
     BLOCK_M: tl.constexpr = TILE[0]
     BLOCK_N: tl.constexpr = TILE[1]
@@ -157,7 +109,7 @@ def matmul_strides(x, small):
 
 
 def _small(batch, M, N, K):
-    return batch * max(M * K, K * N, M * N) < 4096
+    return batch * max(M * K, K * N, M * N) < SMALL_PRODUCT
 
 
 def _matmul_arguments(a, b, bias, out, ending, sizes, numbers, small):
@@ -206,7 +158,11 @@ def matmul_tile(batch, M, N, K, half, most):
         return 32, 32, 32, 4
     BLOCK_M, BLOCK_N = (min(max(triton.next_power_of_2(size), 16), m) for size, m in zip((M, N), most, strict=True))
     least = 4096 if half else 1024
-    while K < 2048 and least < BLOCK_M * BLOCK_N and batch * triton.cdiv(M, BLOCK_M) * triton.cdiv(N, BLOCK_N) < 128:
+    while (
+        K < LONG_K
+        and least < BLOCK_M * BLOCK_N
+        and batch * triton.cdiv(M, BLOCK_M) * triton.cdiv(N, BLOCK_N) < ENOUGH_TILES
+    ):
         BLOCK_M, BLOCK_N = (BLOCK_M // 2, BLOCK_N) if BLOCK_M > BLOCK_N else (BLOCK_M, BLOCK_N // 2)
     return BLOCK_M, BLOCK_N, 64 if half else 32, 8 if BLOCK_M * BLOCK_N == 16384 else 4
 
@@ -228,12 +184,19 @@ def thin_kernel(
 ):
     """Compute one tile of beta * bias + alpha * a @ b as the sum of K outer products.
 
-    Parameters of the launch:
-        a_ptr, b_ptr, bias_ptr: read with their strides; bias_ptr may be None.
+    Args:
+        a_ptr: [M, K], read with its strides.
+        b_ptr: [K, N], read with its strides.
+        bias_ptr: [M, N] or None, read with its strides.
         out_ptr: [M, N], contiguous, written.
-        ending: x, y and second from `matmul`.
-        sizes: M and N; numbers are beta and alpha.
-        K: at most 16, unrolled.
+        ending: Pointers to x, y (read) and a second result (written), [M, N] or None each, see `matmul`.
+        sizes: M and N.
+        strides: Strides of a, b and bias by batch (not used), row and column.
+        numbers: beta and alpha, encoded by `number_argument`.
+        K: Inner dimension, at most 16, unrolled.
+        TILE: BLOCK_M, BLOCK_N.
+        ACC: Type of the sums.
+        EPILOGUE: Function (acc, x, y) -> (first, second), or None.
     """
     BLOCK_M: tl.constexpr = TILE[0]
     BLOCK_N: tl.constexpr = TILE[1]
@@ -283,10 +246,20 @@ def add_parts_kernel(
 ):
     """Compute out = beta * bias + alpha * the sum of `count` parts of n elements, CHUNK parts at a time.
 
-    Parameters of the launch:
+    Args:
         parts_ptr: [count, n], contiguous, read.
-        bias_ptr: matrix with N columns, read with bias_stride, or None.
-        out_ptr: [n], contiguous, written; the ending's operands are contiguous too.
+        bias_ptr: Matrix with N columns, read with `bias_stride`, or None.
+        out_ptr: [n], contiguous, written.
+        ending: Pointers to x, y (read) and a second result (written), [n] contiguous or None each, see
+            `matmul`.
+        n: Elements per part, M * N.
+        N: Columns of the output.
+        count: Number of parts.
+        bias_stride: Strides of bias by batch (not used), row and column; () without a bias.
+        numbers: beta and alpha, encoded by `number_argument`.
+        BLOCK: Elements per program.
+        CHUNK: Parts per step.
+        EPILOGUE: Function (acc, x, y) -> (first, second), or None.
     """
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     acc = tl.zeros([CHUNK, BLOCK], tl.float32)
@@ -296,55 +269,6 @@ def add_parts_kernel(
     rows, cols = (i // N).to(tl.int64), (i % N).to(tl.int64)
     total = plus_bias(tl.sum(acc, 0), bias_ptr, rows, cols, bias_stride, i < n, numbers)
     store_ended(total, out_ptr, ending, 0, i, N, i < n, EPILOGUE)
-
-
-@triton.jit
-def pad_kernel(x_ptr, out_ptr, R, C, height, width, stride, BLOCK_R: tl.constexpr, BLOCK_C: tl.constexpr):
-    """Copy x, [R, C], into out, [height, width], with zeros to the right and below."""
-    across = tl.cdiv(width, BLOCK_C)
-    rows = ((tl.program_id(0) // across).to(tl.int64) * BLOCK_R + tl.arange(0, BLOCK_R))[:, None]
-    cols = ((tl.program_id(0) % across).to(tl.int64) * BLOCK_C + tl.arange(0, BLOCK_C))[None, :]
-    x = tl.load(x_ptr + rows * stride[0] + cols * stride[1], mask=(rows < R) & (cols < C), other=0.0)
-    tl.store(out_ptr + rows * width + cols, x, mask=(rows < height) & (cols < width))
-
-
-def _upright(x):
-    """Return True if x is stored column by column."""
-    return x.stride(0) == 1 and x.stride(1) != 1
-
-
-def _ragged(x):
-    """Return True if x cannot be read 16 elements at a time along its contiguous dimension."""
-    inner = 0 if _upright(x) else 1
-    return x.stride(inner) != 1 or x.stride(1 - inner) % 16 != 0 or x.shape[inner] % 16 != 0
-
-
-def _padded(x, height, width):
-    """Return a copy of x in a zero-padded matrix with this height and width.
-
-    The contiguous dimension may be up to 15 elements longer.
-    """
-    if _upright(x):
-        return _padded(x.transpose(0, 1), width, height).transpose(0, 1)
-    width = triton.cdiv(width, 16) * 16
-    out = torch.empty((height, width), dtype=x.dtype, device=x.device)
-    grid = (triton.cdiv(height, 32) * triton.cdiv(width, 128),)
-    pad_kernel[grid](x, out, x.shape[0], x.shape[1], height, width, x.stride(), BLOCK_R=32, BLOCK_C=128, num_warps=8)
-    return out
-
-
-def _readable(a, b, BLOCK_K):
-    """Return a and b, or padded copies of ragged operands before a large product.
-
-    If K is the ragged dimension, both operands are padded along K to a multiple of BLOCK_K.
-    """
-    (M, K), N = a.shape, b.shape[1]
-    if min(M, N) < 64 or M * N * K < 2**27 or not (_ragged(a) or _ragged(b)):
-        return a, b
-    along = (_ragged(a) and not _upright(a)) or (_ragged(b) and _upright(b))
-    depth = triton.cdiv(K, BLOCK_K) * BLOCK_K if along else K
-    a = _padded(a, M, depth) if _ragged(a) or depth != K else a
-    return a, _padded(b, depth, N) if _ragged(b) or depth != K else b
 
 
 def matmul(a, b, bias=None, beta=1, alpha=1, ending=NO_ENDING, dtype=None):
@@ -379,12 +303,12 @@ def matmul(a, b, bias=None, beta=1, alpha=1, ending=NO_ENDING, dtype=None):
         raise RuntimeError(f"matrices {tuple(a.shape)} and {tuple(b.shape)}")
     if M * N == 0:
         return out
-    if 1 <= K <= 16 and not _small(1, M, N, K):
+    if 1 <= K <= THIN_K and not _small(1, M, N, K):
         launch_thin(a, b, bias, out, numbers, ending)
     elif half or a.dtype == torch.float32:
         # warp-group tensor core instructions do not take fp32 that is contiguous along N
         tile = matmul_tile(1, M, N, K, half, (128, 128) if half else (32, 128) if b.stride(1) == 1 else (128, 64))
-        a, b = _readable(a, b, tile[2])
+        a, b = readable_operands(a, b, tile[2])
         _launch_parts(a, b, bias, out, numbers, tile, ending)
     else:
         launch_matmul(a, b, bias, out, numbers, (16, 16, 16, 4), ending)
@@ -416,13 +340,13 @@ def part_sums(a, b, out, tile, parts, part):
 
 
 def _launch_parts(a, b, bias, out, numbers, tile, ending):
-    """Launch one kernel, or two if K is cut into parts with at least 8 steps.
+    """Launch one kernel, or two if K is cut into parts with at least PART_STEPS steps.
 
-    The number of parts aims at two tiles for each of 132 processors.
+    The number of parts aims at two tiles for each processor.
     """
     (M, N), K, BLOCK_K = out.shape, a.shape[1], tile[2]
     tiles = triton.cdiv(M, tile[0]) * triton.cdiv(N, tile[1])
-    parts = max(min(264 // tiles, K // (8 * BLOCK_K)), 1)
+    parts = max(min(2 * PROCESSORS // tiles, K // (PART_STEPS * BLOCK_K)), 1)
     part = triton.cdiv(triton.cdiv(K, parts), BLOCK_K) * BLOCK_K
     parts = triton.cdiv(K, part) if K else 1
     if parts == 1:
@@ -438,7 +362,7 @@ def add_up_parts(sums, bias, out, numbers, ending, dtype):
     so threads exchange nothing.
     """
     parts, M, N = sums.shape
-    large = M * N >= 65536
+    large = M * N >= LARGE_SUMS
     CHUNK = min(triton.next_power_of_2(parts), 16 if large else 64)
     arguments = matmul_strides(bias, False), tuple([number_argument(v, dtype) for v in numbers])
     add_parts_kernel[(triton.cdiv(M * N, 2048 // CHUNK),)](

@@ -127,7 +127,18 @@ def normalize(x, mean, rstd, weight, bias, out, common):
 def moved_pair_kernel(
     running_ptrs, ptrs, momentum, rest, n, COMMON: tl.constexpr, OPMATH: tl.constexpr, BLOCK: tl.constexpr
 ):
-    """Update both running statistics of n channels in one launch."""
+    """Update both running statistics of n channels in one launch.
+
+    Args:
+        running_ptrs: Running mean and variance, [n] each, contiguous, read and written.
+        ptrs: New mean and variance, [n] each, contiguous, read.
+        momentum: Weight of the new values, encoded by `number_argument`.
+        rest: Weight of the running values, 1 - momentum, encoded by `number_argument`.
+        n: Number of channels, encoded by `plain`.
+        COMMON: Type to which the running statistics are promoted.
+        OPMATH: Type to compute in.
+        BLOCK: Channels per program instance.
+    """
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     momentum, rest = number_value(momentum, OPMATH), number_value(rest, OPMATH)
     for k in tl.static_range(2):
@@ -142,8 +153,9 @@ def move_running(running, values, momentum, common):
         COMMON, OPMATH = compute_types(common)
         n = values[0].numel()
         numbers = [number_argument(v, common) for v in (momentum, 1 - momentum)]
-        grid = (triton.cdiv(n, 256),)
-        moved_pair_kernel[grid](running, values, *numbers, plain(n), COMMON=COMMON, OPMATH=OPMATH, BLOCK=256)
+        BLOCK = 256
+        grid = (triton.cdiv(n, BLOCK),)
+        moved_pair_kernel[grid](running, values, *numbers, plain(n), COMMON=COMMON, OPMATH=OPMATH, BLOCK=BLOCK)
         return
     for statistic, value in zip(running, values, strict=True):
         if statistic is not None:

@@ -6,7 +6,7 @@ If several elements go to one position, the last one is written.
 
 import torch
 from blocks.creation import fill
-from blocks.indexing import put_along
+from blocks.indexing_along import put_along
 from blocks.number_range import without_overflow
 
 OVERLOADS = ("aten::scatter.src", "aten::scatter.value")

@@ -3,7 +3,7 @@
 Adds with atomics. Narrow dtypes are accumulated in 32 bits, so that no partial sum is rounded.
 """
 
-from blocks.indexing import put_along
+from blocks.indexing_along import put_along
 
 OVERLOADS = ("aten::scatter_add",)
 DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8")

@@ -21,8 +21,9 @@ import triton
 import triton.language as tl
 from blocks.creation import fill
 from blocks.limits import PROCESSORS
-from blocks.matmul import matmul_tile, tile_product
+from blocks.matmul import matmul_tile
 from blocks.offsets import integer_values, integers, strided, walk
+from blocks.product_tiles import tile_product
 from blocks.reduction import reduce
 from blocks.types import compute_types, identical_dtypes
 

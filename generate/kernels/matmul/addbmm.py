@@ -8,17 +8,10 @@ import torch
 import triton
 import triton.language as tl
 from blocks.limits import PROCESSORS
-from blocks.matmul import (
-    NO_ENDING,
-    add_parts_kernel,
-    matmul_strides,
-    matmul_tile,
-    plus_bias,
-    tile_product,
-    without_terms,
-)
+from blocks.matmul import NO_ENDING, add_parts_kernel, matmul_strides, matmul_tile, without_terms
 from blocks.number_range import without_overflow
 from blocks.offsets import integer_values, integers, stride_values
+from blocks.product_tiles import plus_bias, tile_product
 from blocks.types import compute_types, identical_dtypes, number_argument
 
 OVERLOADS = ("aten::addbmm",)

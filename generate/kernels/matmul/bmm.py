@@ -8,8 +8,9 @@ import torch
 import triton
 import triton.language as tl
 from blocks.complex_systems import complex_of_products, signed_parts
-from blocks.matmul import launch_matmul, matmul_strides, matmul_tile, tile_product
+from blocks.matmul import launch_matmul, matmul_strides, matmul_tile
 from blocks.offsets import integer_values, integers, stride_values
+from blocks.product_tiles import tile_product
 from blocks.types import identical_dtypes
 
 OVERLOADS = ("aten::bmm",)

@@ -11,7 +11,8 @@ import triton.language as tl
 from blocks.alternating import LONG_SUM, alternates, launch_alternating
 from blocks.limits import PROCESSORS
 from blocks.long_sums import shares_serve, sum_shares, worth
-from blocks.matmul import NO_ENDING, add_up_parts, launch_tiles, plain_part_sums, plus_bias
+from blocks.matmul import NO_ENDING, add_up_parts, launch_tiles, plain_part_sums
+from blocks.product_tiles import plus_bias
 from blocks.tuning import TUNING_TARGET
 from blocks.types import number_argument
 
