@@ -85,6 +85,7 @@ def quarter_exp(x):
     n = shifted - 12582912.0
     r = (x - n * 0.693145751953125) - n * 1.428606820309417e-06  # the first constant has 15 bits, so products are exact
     e = r * polynomial(r, (0.001393454193, 0.008369869754, 0.04166645681, 0.166664987, 0.5000000014, 1.000000011))
+    # The exponent's bias is 127; two less make a quarter, so that s is finite where 4 s is not.
     s = ((shifted.to(tl.int32, bitcast=True) << 23) + (125 << 23)).to(tl.float32, bitcast=True)
     return s, e
 
@@ -126,6 +127,7 @@ def log1p_fp32(x):
 @triton.jit
 def log_exponent(x):
     """Return k in fp32 with 2^k (1 + f) = x and 1 + f in [3/4, 3/2], for positive normal numbers."""
+    # 0x3F400000 is 3/4: its subtraction moves the boundary between exponents from powers of two to 3/4 of them.
     return (x.to(tl.int32, bitcast=True) - 0x3F400000) >> 23
 
 

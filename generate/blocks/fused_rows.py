@@ -262,8 +262,8 @@ def fused_rows(program, inputs, outs, row_outs=(), columns=None, double=False):
     )
     if columns is not None:
         sizes = integer(programs, PLAIN), integer(m, PLAIN), integer(n, PLAIN)
-        BLOCK_N = 16
-        fused_columns_kernel[(triton.cdiv(n, BLOCK_N),)](
+        width = 16
+        fused_columns_kernel[(triton.cdiv(n, width),)](
             tuple(parts),
             tuple(columns[2]),
             *sizes,
@@ -271,7 +271,7 @@ def fused_rows(program, inputs, outs, row_outs=(), columns=None, double=False):
             PLAIN=PLAIN,
             ACC=tl.float64 if double else tl.float32,
             BLOCK_M=256,
-            BLOCK_N=BLOCK_N,
+            BLOCK_N=width,
             num_warps=8,
         )
 

@@ -33,7 +33,7 @@ def log_gamma_above(x):
     series.
     """
     y, product = tl.where(x < 10, x, 2.0), tl.full(x.shape, 1, x.dtype)
-    for _ in tl.static_range(7):
+    for _ in tl.static_range(7):  # from below 10 to at most 3
         down = y > 3
         y = tl.where(down, y - 1, y)
         product = tl.where(down, product * y, product)
@@ -89,7 +89,7 @@ def log_gamma_above_fp32(x):
     """
     far = x >= 6
     y, product = tl.where(far, 2.0, x), tl.full(x.shape, 1, x.dtype)
-    for _ in tl.static_range(3):
+    for _ in tl.static_range(3):  # from below 6 to at most 3
         down = y > 3
         y = tl.where(down, y - 1, y)
         product = tl.where(down, product * y, product)
@@ -124,6 +124,7 @@ def log_gamma_below_fp32(x):
     product, y = reciprocal_step(tl.full(x.shape, 1, tl.float64), x.to(tl.float64))
     for _ in tl.static_range(4):
         product, y = reciprocal_step(product, y)
+    # Five steps suffice from -4 on. The others run only if an element of the block needs them.
     if tl.max((y < 1).to(tl.int32), 0) > 0:
         for _ in tl.static_range(8):
             product, y = reciprocal_step(product, y)

@@ -27,6 +27,7 @@ def range_kernel(least_ptr, most_ptr, ends_ptr, finite_ptr, margin):
         margin: Amount added on either side.
     """
     least, most = tl.load(least_ptr), tl.load(most_ptr)
+    # x - x is 0 unless x is infinite or NaN
     finite = (least - least == 0) & (most - most == 0)
     tl.store(finite_ptr, finite.to(tl.int64))
     wider = tl.where(least == most, margin, 0.0)
@@ -112,6 +113,7 @@ def even_bins_kernel(
     low, high = tl.load(ends_ptr).to(OPMATH), tl.load(ends_ptr + 1).to(OPMATH)
     inside = (i < n) & (x >= low) & (x <= high)
     share = tl.where(inside, x - low, 0)
+    # fp32's `/` is approximate on GPUs, but the quotient decides the bin, so it is rounded correctly.
     share = share / (high - low) if OPMATH.is_fp64() else tl.div_rn(share, high - low)
     share *= tl.cast(bins, OPMATH)
     add_counts(counts_ptr, tl.minimum(share.to(tl.int64), bins - 1), inside, bins, SIZE)

@@ -56,6 +56,7 @@ def reflection(x_ptr, k, m, LONG: tl.constexpr):
         x = tl.load(x_ptr + rows, mask=rows < m, other=0.0) / unit
         below += tl.sum(x * x, 0)
     norm = unit * tl.sqrt(below + (alpha / unit) * (alpha / unit))
+    # A maximum ignores NaN, so the peak may be 0 beside a NaN; the sum of squares is NaN then.
     is_zero = (peak == 0) & (below == below)
     beta = tl.where(is_zero, alpha, tl.where(alpha >= 0, -norm, norm))
     divisor = tl.where(is_zero, 1.0, alpha - beta)

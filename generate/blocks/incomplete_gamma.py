@@ -83,6 +83,7 @@ def gamma_series(x, a, small):
     """
     term = tl.full(x.shape, 1, tl.float64)
     total, k = tl.where(small, 0.0, term), 1
+    # The slowest element decides when the loop ends; the others add terms that do not change their sums.
     while tl.max((tl.abs(term) > 1e-17 * tl.abs(total)).to(tl.int32), 0) > 0:
         below = a + k
         term = term * x / tl.where(small, -k, below)
@@ -97,6 +98,7 @@ def gamma_fraction(x, a):
     b = x + 1 - a
     d = 1 / b
     total, c, change, k = d, tl.full(x.shape, 1e300, tl.float64), tl.zeros_like(x), 1
+    # The count bounds the loop if rounding errors keep the last factor away from 1.
     while (tl.max((tl.abs(change - 1) > 4e-16).to(tl.int32), 0) > 0) & (k < 400):
         top = (a - k) * k
         b += 2

@@ -149,6 +149,7 @@ def indexing_kernel(
     elif MODE == "claim":
         tl.atomic_max(out_ptr + (write + chosen), read.to(out_ptr.dtype.element_ty), mask=mask & valid, sem="relaxed")
     elif MODE == "last":
+        # All positions that match a claim read the same source element, so the order of these stores does not matter.
         last = tl.load(alpha + (write + chosen), mask=mask & valid, other=-1) == read
         x = tl.load(source_ptr + read, mask=mask & valid & last).to(out_ptr.dtype.element_ty)
         tl.store(out_ptr + (write + chosen), x, mask=mask & valid & last)

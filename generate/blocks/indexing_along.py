@@ -57,6 +57,7 @@ def apply_along(mode, out, dim, index, values, opmath=None):
     x, index, self_strides, how = _along(out, dim, index)
     values = values if values.dim() else values.expand(index.shape)
     _expect_values(values, index)
+    # If all values are one element, the order in which they are written does not matter.
     if mode == "scatter" and any(values.stride()):
         launch_last(values, values.stride(), x, self_strides, index.shape, how)
         return

@@ -15,8 +15,8 @@ import triton.language as tl
 from blocks.offsets import integers, plain_value, strided, walk
 from blocks.substitution import column_major
 
-# LIMIT, NEAR and LEAST. 2^LIMIT and its reciprocal are normal numbers. NEAR is a few rounding errors (2.5 in fp32, 4.5
-# in fp64), and LEAST is one sixteenth of a rounding error.
+# LIMIT, NEAR and LEAST. 2^LIMIT and its reciprocal are normal numbers. NEAR is a few machine epsilons (2.5 in fp32,
+# 4.5 in fp64), and LEAST is one sixteenth of an epsilon.
 JACOBI_LIMITS_FP32 = (126.0, 3e-7, 7e-9)
 JACOBI_LIMITS_FP64 = (1000.0, 1e-15, 1.4e-17)
 
@@ -313,6 +313,7 @@ def jacobi_kernel(
         turn_all(work_ptr, m, n, height, LIMITS, SWEEPS, ROWS, PAIRS)
     store_values(work_ptr, keys_ptr, m, n, height, added, SYMMETRIC, ROWS, PAIRS)
     tl.debug_barrier()
+    # Ranks are a permutation of the columns, so each result column is written exactly once.
     for start in range(0, n, PAIRS):
         lanes = start + tl.arange(0, PAIRS)
         key = tl.load(keys_ptr + lanes, mask=lanes < n, other=0.0)

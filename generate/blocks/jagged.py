@@ -41,6 +41,7 @@ def jagged_kernel(
     begin = tl.load(offsets_ptr + item * plain_value(sizes[4]), mask=mask, other=0).to(tl.int64)
     end = tl.load(offsets_ptr + (item + 1) * plain_value(sizes[4]), mask=mask, other=0).to(tl.int64)
     row = begin + position
+    # The offsets are data, so a row that they place outside of `rows` is masked.
     inside = mask & (row < end) & (row >= 0) & (row < plain_value(sizes[3]))
     rows_ptr += row * plain_value(rows_steps[0]) + strided(part, rows_steps[1][0], rows_steps[1][1][0], False)
     dense_ptr += item * plain_value(dense_steps[0]) + position * plain_value(dense_steps[1])

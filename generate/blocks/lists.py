@@ -99,6 +99,7 @@ def list_results_kernel(
         SPAN: Elements of a tensor per part.
         BLOCK: Parts per step.
     """
+    # One program per tensor: its number is the tensor's, so comparing replaces `pick`.
     out_ptr, first, size = outs[0], firsts[0], sizes[0]
     for k in tl.static_range(1, len(outs)):
         reached = tl.program_id(0) >= k

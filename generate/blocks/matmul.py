@@ -76,6 +76,7 @@ def matmul_kernel(
     cols = (inside // height).to(tl.int64) * BLOCK_N + tl.arange(0, BLOCK_N)
     first = tl.program_id(1).to(tl.int64) * part
     ks = first + tl.arange(0, BLOCK_K)
+    # Rows and columns wrap around instead of being masked: the wrapped ones are computed, but not stored.
     a_ptr += batch * a_stride[0] + (rows % a_rows)[:, None] * a_stride[1] + ks[None, :] * a_stride[2]
     b_ptr += batch * b_stride[0] + ks[:, None] * b_stride[1] + (cols % b_cols)[None, :] * b_stride[2]
     acc = tl.zeros([BLOCK_M, BLOCK_N], ACC)
@@ -157,13 +158,14 @@ def matmul_tile(batch, M, N, K, half, most):
     if _small(batch, M, N, K):
         return 32, 32, 32, 4
     BLOCK_M, BLOCK_N = (min(max(triton.next_power_of_2(size), 16), m) for size, m in zip((M, N), most, strict=True))
-    least = 4096 if half else 1024
+    least = 4096 if half else 1024  # the smallest tile: 64 x 64 in half precision, else 32 x 32
     while (
         K < LONG_K
         and least < BLOCK_M * BLOCK_N
         and batch * triton.cdiv(M, BLOCK_M) * triton.cdiv(N, BLOCK_N) < ENOUGH_TILES
     ):
         BLOCK_M, BLOCK_N = (BLOCK_M // 2, BLOCK_N) if BLOCK_M > BLOCK_N else (BLOCK_M, BLOCK_N // 2)
+    # A tile of 128 x 128 has 64 sums per thread with 8 warps; smaller ones have at most as many with 4.
     return BLOCK_M, BLOCK_N, 64 if half else 32, 8 if BLOCK_M * BLOCK_N == 16384 else 4
 
 
@@ -219,7 +221,7 @@ def thin_kernel(
 def launch_thin(a, b, bias, out, numbers, ending):
     (M, N), K = out.shape, a.shape[1]
     BLOCK_N = min(triton.next_power_of_2(N), 256)
-    BLOCK_M = min(triton.next_power_of_2(M), 4096 // BLOCK_N)
+    BLOCK_M = min(triton.next_power_of_2(M), 4096 // BLOCK_N)  # 32 sums per thread with 4 warps
     thin_kernel[(triton.cdiv(M, BLOCK_M) * triton.cdiv(N, BLOCK_N),)](
         *_matmul_arguments(a, b, bias, out, ending, (M, N), numbers, False),
         K=K,
@@ -311,6 +313,7 @@ def matmul(a, b, bias=None, beta=1, alpha=1, ending=NO_ENDING, dtype=None):
         a, b = readable_operands(a, b, tile[2])
         _launch_parts(a, b, bias, out, numbers, tile, ending)
     else:
+        # `tile_product` multiplies 16 x 16 x 16 elements of these types one by one, in registers.
         launch_matmul(a, b, bias, out, numbers, (16, 16, 16, 4), ending)
     return out
 

@@ -52,7 +52,7 @@ def _padded(x, height, width):
     """
     if _upright(x):
         return _padded(x.transpose(0, 1), width, height).transpose(0, 1)
-    width = triton.cdiv(width, 16) * 16
+    width = triton.cdiv(width, 16) * 16  # 16 elements of at least 2 bytes are whole 16-byte loads
     out = torch.empty((height, width), dtype=x.dtype, device=x.device)
     grid = (triton.cdiv(height, 32) * triton.cdiv(width, 128),)
     pad_kernel[grid](x, out, x.shape[0], x.shape[1], height, width, x.stride(), BLOCK_R=32, BLOCK_C=128, num_warps=8)

@@ -24,6 +24,7 @@ def tile_product(a, b, acc):
     Integers and fp64, which tl.dot does not take, are multiplied elementwise.
     """
     if a.dtype == tl.float32:
+        # The small products are summed first, so that they are not lost beside the large one.
         a_high, b_high = tf32_part(a), tf32_part(b)
         a_rest, b_rest = a - a_high, b - b_high
         small = tl.dot(a_rest, b_high, input_precision="tf32")
