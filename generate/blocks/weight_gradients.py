@@ -16,8 +16,8 @@ from blocks.convolution import FEW_CHANNELS, convolution_tile
 from blocks.depthwise import GRADIENT_PART_STEPS, depthwise_weight_gradient
 from blocks.elementwise import elementwise
 from blocks.limits import PROCESSORS, SMALL_TENSOR
-from blocks.matmul import tile_product
 from blocks.offsets import integer_values, integers, stride_arguments, stride_values
+from blocks.product_tiles import tile_product
 from blocks.reduction import reduce
 from blocks.taps import axis_integers, convolved_tap, one_axis, spatial_place, wide_offsets
 from blocks.types import compute_types
