@@ -18,8 +18,8 @@ CASES = {
 FAULTS = {
     "no peak": ("tl.exp(x - peak) / total", "tl.exp(x) / total"),
     "what is beyond a power of two is not summed": (
-        "found = combined(found, folded(spread(MAP(*others), KIND), KIND), KIND)",
-        "found = found",
+        "combination = combined(combination, folded(spread(MAP(*rest_values), KIND), KIND), KIND)",
+        "combination = combination",
     ),
     "padding counts": ("mask=mask, other=PADDING", "mask=mask, other=0"),
 }
