@@ -144,7 +144,7 @@ def next_pass(
 
 @triton.jit
 def read_elements(x_ptr, at, stride, length, mask, READS: tl.constexpr):
-    """Load elements as `read_line` in blocks.fourier does, but with a stride in complex numbers, loaded as pairs."""
+    """Load elements as `read_line` in blocks.transform_passes does, but with a stride in complex numbers, loaded as pairs."""
     mirrored = at > length // 2
     if READS == "hermitian":
         at = tl.where(mirrored, length - at, at)
@@ -179,7 +179,7 @@ def butterfly_kernel(
     INNER: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
-    """Compute one pass with a power-of-two RADIX, as `pass_kernel` in blocks.fourier does.
+    """Compute one pass with a power-of-two RADIX, as `pass_kernel` in blocks.transform_passes does.
 
     Args:
         x_ptr: Lines with `length` elements, read; real, or (re, im) pairs, according to READS.

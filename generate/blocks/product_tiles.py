@@ -9,6 +9,8 @@ import triton
 import triton.language as tl
 from blocks.types import number_value
 
+SCALAR_TILE = (16, 16, 16, 4)  # BLOCK_M, BLOCK_N, BLOCK_K, warps for fp64 and integers, which tl.dot does not take
+
 
 @triton.jit
 def tf32_part(x):

@@ -11,7 +11,8 @@ import triton.language as tl
 from blocks.arithmetic import identity
 from blocks.combination import combined, folded, followed, neutral, spread
 from blocks.limits import INT32_MAX, PROCESSORS
-from blocks.offsets import TINY_TENSOR, merge, plain, plain_value, reach, sixteenths, small_tile, stride_hint, strided
+from blocks.offsets import TINY_TENSOR, merge, plain, plain_value, reach, sixteenths, stride_hint, strided
+from blocks.reduction_tiles import reduction_tile, reduction_warps
 from blocks.types import compute_types, convert, number_argument, number_value
 from blocks.whole_rows import MAX_WHOLE_ELEMENTS, held_rows, launch_whole_rows
 
@@ -20,12 +21,6 @@ __all__ = ["exponential_share", "index_alone", "reduce", "value_and_index", "wit
 # Longest row whose indices are int32. Lanes run beyond the row in its last tile, and in the tile that is loaded
 # ahead, by at most 4096 each.
 LONGEST_INT32_ROW = INT32_MAX - 2 * 4096
-
-COLUMN_PROGRAMS = 512  # programs from which on columns alone fill the device: almost four for each processor
-
-# Outputs from which on short columns alone fill the device: a warp has 128 fp32 columns, so 256 programs with one
-# warp are almost two for each processor.
-MANY_COLUMNS = 32768
 
 
 @triton.jit
@@ -284,7 +279,9 @@ def _in_parts(how, inputs, outs, m, n, rows, cols, values):
     if kind in ("welford", "moments") and _by_whole_rows(then, inputs[0], outs, (m, n), rows, cols, values):
         return
     elements = 2048 if multiple else min(max(triton.next_power_of_2(m * n // (4 * PROCESSORS)), 2048), 4096)
-    BLOCK_M, BLOCK_N, warps = _tile(m, n, rows[1][0][-1], cols[1][0][-1], elements, multiple, inputs[0].element_size())
+    BLOCK_M, BLOCK_N, warps = reduction_tile(
+        m, n, rows[1][0][-1], cols[1][0][-1], elements, multiple, inputs[0].element_size()
+    )
     light = not multiple and len(inputs) <= 2 and all([t.element_size() <= 4 for t in inputs])
     long = light and BLOCK_N >= 1024 and m * n >= TINY_TENSOR and not (m > 1 and rows[1][0][-1] < cols[1][0][-1])
     warps = 4 if long else warps  # a thread has 32 elements of a row, so fewer warps wait for each other
@@ -308,7 +305,7 @@ def _finish_parts(how, partials, outs, sizes, rows, cols):
     BLOCK_N = min(triton.next_power_of_2(parts), 2048)
     elements = min(max(triton.next_power_of_2(m * parts // PROCESSORS), 256), 2048)
     tile = min(triton.next_power_of_2(m), max(elements // BLOCK_N, 1)), BLOCK_N, 1
-    warps = _warps(m * parts, tile, _has_many_values(how[0]))
+    warps = reduction_warps(m * parts, tile, _has_many_values(how[0]))
     _launch_reduction(how, partials, outs, (*sizes, triton.cdiv(parts, BLOCK_N)), rows, cols, tile, warps)
 
 
@@ -332,35 +329,6 @@ def _by_whole_rows(how, x, outs, sizes, rows, cols, values):
             how, partials, outs, (m, parts, n), ((m,), [(parts,)] * len(partials)), ((), [(1,)] * len(partials))
         )
     return True
-
-
-def _tile(m, n, stride, reduced_stride, elements, multiple, size):
-    """Return BLOCK_M, BLOCK_N and warps for a tile with this many elements, each `size` bytes.
-
-    The longer tile side runs along the smaller innermost stride. With many columns, each thread gets its own
-    columns, 16 bytes per row, and a program gets as few warps as still leave 8 per processor. Exchange
-    between warps takes most time in short sums.
-    """
-    if m * n < TINY_TENSOR:
-        tile = small_tile(n, 2048)
-    elif m > 1 and n > 1 and stride < reduced_stride:
-        columns, thread_elements = max(16 // size, 1), 16 if multiple else 32
-        programs = m // (32 * columns)
-        if (n <= 64 and m >= MANY_COLUMNS) or (programs >= COLUMN_PROGRAMS and not multiple):
-            warps = 1 if n <= 64 or programs > 8 * PROCESSORS else 2 if programs > 4 * PROCESSORS else 4
-            return 32 * columns, min(triton.next_power_of_2(n), max(thread_elements // columns, 1) * warps), warps
-        BLOCK_M = min(triton.next_power_of_2(m), 128)
-        tile = BLOCK_M, min(triton.next_power_of_2(n), elements // BLOCK_M)
-    else:
-        BLOCK_N = min(triton.next_power_of_2(max(n, 1)), elements)
-        tile = min(triton.next_power_of_2(max(m, 1)), elements // BLOCK_N), BLOCK_N
-    return *tile, _warps(m * n, tile, multiple)
-
-
-def _warps(elements, tile, multiple):
-    """Return a program's warp count for its tile."""
-    few = tile[0] * tile[1] <= 1024 or (tile[0] > 1 and multiple)
-    return 4 if elements >= TINY_TENSOR and few else 8
 
 
 def _launch_reduction(how, inputs, outs, sizes, rows, cols, tile, warps):

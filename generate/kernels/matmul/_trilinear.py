@@ -21,18 +21,16 @@ import triton
 import triton.language as tl
 from blocks.creation import fill
 from blocks.limits import PROCESSORS
-from blocks.matmul import matmul_tile
+from blocks.matmul import PART_STEPS, matmul_tile
 from blocks.offsets import integer_values, integers, strided, walk
-from blocks.product_tiles import tile_product
+from blocks.product_tiles import SCALAR_TILE, tile_product
 from blocks.reduction import reduce
 from blocks.types import compute_types, identical_dtypes
 
 OVERLOADS = ("aten::_trilinear",)
 DTYPES = ("bfloat16", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8")
 
-SCALAR_TILE = (16, 16, 16, 4)  # BLOCK_M, BLOCK_N, BLOCK_K, warps for fp64 and integers, which tl.dot does not take
 SMALL_TRILINEAR = 4096  # elements below which integers are encoded, so that sizes and strides add no kernel variants
-PART_STEPS = 8  # fewest steps per part of a sum, because adding up the parts takes another launch
 
 
 @triton.jit

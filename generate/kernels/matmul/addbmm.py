@@ -8,18 +8,16 @@ import torch
 import triton
 import triton.language as tl
 from blocks.limits import PROCESSORS
-from blocks.matmul import NO_ENDING, add_parts_kernel, matmul_strides, matmul_tile, without_terms
+from blocks.matmul import NO_ENDING, PART_STEPS, add_parts_kernel, matmul_strides, matmul_tile, without_terms
 from blocks.number_range import without_overflow
 from blocks.offsets import integer_values, integers, stride_values
-from blocks.product_tiles import plus_bias, tile_product
+from blocks.product_tiles import SCALAR_TILE, plus_bias, tile_product
 from blocks.types import compute_types, identical_dtypes, number_argument
 
 OVERLOADS = ("aten::addbmm",)
 DTYPES = ("bfloat16", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8")
 
-SCALAR_TILE = (16, 16, 16, 4)  # BLOCK_M, BLOCK_N, BLOCK_K, warps for fp64 and integers, which tl.dot does not take
 SMALL_ADDBMM = 4096  # elements below which integers are encoded, so that sizes and strides add no kernel variants
-PART_STEPS = 8  # fewest steps per part of a sum, because adding up the parts takes another launch
 ADDED_ELEMENTS = 2048  # elements that a program instance adds up: parts x elements of the output
 
 

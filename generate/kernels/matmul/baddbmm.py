@@ -6,11 +6,10 @@ self is broadcast through stride 0. It is not read if beta is 0. The matrices ar
 import torch
 from blocks.matmul import launch_matmul, matmul_tile, without_terms
 from blocks.number_range import without_overflow
+from blocks.product_tiles import SCALAR_TILE
 
 OVERLOADS = ("aten::baddbmm",)
 DTYPES = ("bfloat16", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8")
-
-SCALAR_TILE = (16, 16, 16, 4)  # BLOCK_M, BLOCK_N, BLOCK_K, warps for fp64 and integers, which tl.dot does not take
 
 
 def wrapper(self, batch1, batch2, *, beta=1, alpha=1):

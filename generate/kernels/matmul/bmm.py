@@ -10,13 +10,12 @@ import triton.language as tl
 from blocks.complex_systems import complex_of_products, signed_parts
 from blocks.matmul import launch_matmul, matmul_strides, matmul_tile
 from blocks.offsets import integer_values, integers, stride_values
-from blocks.product_tiles import tile_product
+from blocks.product_tiles import SCALAR_TILE, tile_product
 from blocks.types import identical_dtypes
 
 OVERLOADS = ("aten::bmm",)
 DTYPES = ("bfloat16", "complex64", "float16", "float32", "float64", "int32", "int64")
 
-SCALAR_TILE = (16, 16, 16, 4)  # BLOCK_M, BLOCK_N, BLOCK_K, warps for fp64 and integers, which tl.dot does not take
 SMALL_BMM = 4096  # elements below which integers are encoded, so that sizes and strides add no kernel variants
 ONE_WARP = 32  # largest M, N and K for a single warp, which has all operands in registers
 
