@@ -164,6 +164,7 @@ def key_value_kernel(
     grad_v = tl.zeros([BLOCK, BLOCK_D], tl.float32)
     begin = 0
     if CAUSAL == "lower":
+        # a multiple of BLOCK, so that with EVEN no tile reaches beyond Tq
         begin = tl.maximum(first - (Tk - Tq), 0) // BLOCK * BLOCK
     elif CAUSAL == "upper":
         begin = first
@@ -178,6 +179,7 @@ def key_value_kernel(
             rows = start + tl.arange(0, BLOCK).to(tl.int64)
             q = load_rows(head_of(q_ptr, b, h, strides[1]), rows, dims, Tq, D, strides[1], not EVEN, EVEN, FP32)
             grad = load_rows(head_of(grad_ptr, b, h, strides[0]), rows, dims, Tq, Dv, strides[0], not EVEN, EVEN, FP32)
+            # infinity, so that P is 0 in rows beyond Tq
             lse = tl.load(lse_head + rows * strides[5][2], mask=rows < Tq, other=float("inf"))
             delta = tl.load(delta_ptr + (b * H + h) * Tq + rows, mask=rows < Tq, other=0.0)
             p, ds = score_gradient(

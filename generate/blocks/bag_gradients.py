@@ -88,6 +88,7 @@ def bag_max_kernel(
     grad = tl.load(grad_ptr + bag * grad_stride[0] + col * grad_stride[1], mask=mask, other=0)
     index = tl.load(maximum_ptr + bag * maximum_stride[0] + col * maximum_stride[1], mask=mask, other=0).to(tl.int64)
     mask &= (index >= 0) & (index < height)
+    # atomic, because bags may share their winning row; relaxed, because nothing reads the sums in this launch
     tl.atomic_add(sums_ptr + index * cols + col, grad.to(sums_ptr.dtype.element_ty), mask=mask, sem="relaxed")
 
 
@@ -288,6 +289,7 @@ def dense_bag_gradient(
     """
     m, cols = indices.shape[0], grad.shape[1]
     out = torch.empty((num_weights, cols), dtype=grad.dtype, device=grad.device)
+    # 16-bit gradients are summed in fp32: each addition to a 16-bit sum would be rounded
     exact = grad.dtype in (torch.float32, torch.float64)
     sums = out if exact else torch.empty((num_weights, cols), dtype=torch.float32, device=grad.device)
     elementwise(identity, 0, common=sums.dtype, out=sums)

@@ -188,11 +188,13 @@ def neutral(values, KIND: tl.constexpr, LEAST: tl.constexpr, MOST: tl.constexpr)
     elif KIND == "argmax":
         c = (
             tl.full(values[0].shape, LEAST, values[0].dtype),
+            # the largest index, which loses against any element with an equal value
             tl.full(values[0].shape, 0x7FFFFFFFFFFFFFFF >> (64 - values[1].dtype.primitive_bitwidth), values[1].dtype),
         )
     elif KIND == "argmin":
         c = (
             tl.full(values[0].shape, MOST, values[0].dtype),
+            # the largest index, as for argmax
             tl.full(values[0].shape, 0x7FFFFFFFFFFFFFFF >> (64 - values[1].dtype.primitive_bitwidth), values[1].dtype),
         )
     elif KIND == "minmax":

@@ -44,7 +44,7 @@ def starts_kernel(counts_ptr, starts_ptr, n, BLOCK: tl.constexpr):
         BLOCK: Counts per step.
     """
     n = plain_value(n)
-    total = tl.zeros([], tl.int64)
+    total = tl.zeros([], tl.int64)  # invariant: the sum of all counts before `first`
     for first in range(0, n, BLOCK):
         i = first + tl.arange(0, BLOCK)
         count = tl.load(counts_ptr + i, mask=i < n, other=0)
@@ -71,6 +71,7 @@ def coordinates_kernel(x_ptr, starts_ptr, out_ptr, n, count, value, shape, strid
     i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     mask = i < plain_value(n)
     is_selected = mask & (tl.load(x_ptr + strided(i, shape, stride, False), mask=mask, other=0).to(tl.int64) != value)
+    # ranks follow the order of the elements, so that the coordinates are sorted
     rank = tl.load(starts_ptr + tl.program_id(0)) + tl.cumsum(is_selected.to(tl.int64), 0) - 1
     for k in tl.static_range(len(shape) - 1, -1, -1):
         tl.store(out_ptr + k * plain_value(count) + rank, i % plain_value(shape[k]), mask=is_selected)

@@ -82,9 +82,11 @@ def complex_pivot(x_ptr, k, n, LONG: tl.constexpr):
     for start in range(k, n, LONG):
         rows = start + tl.arange(0, LONG)
         real, imaginary = load_pair(x_ptr + 2 * rows, rows < n)
+        # -1 is below every magnitude, so that rows beyond the matrix never win
         size = tl.where(rows < n, tl.abs(real) + tl.abs(imaginary), -1.0)
         best = tl.max(size, 0)
         here = tl.min(tl.where(size == best, rows, n), 0)
+        # `>` and not `>=`: the first of equal rows wins, as in LAPACK
         best_row = tl.where(best > top, here, best_row)
         top = tl.where(best > top, best, top)
     return best_row
@@ -154,7 +156,7 @@ def complex_lu_kernel(x_ptr, pivots_ptr, info_ptr, n, ROWS: tl.constexpr, LONG: 
         tl.store(pivots_ptr + matrix * n + k, (row + 1).to(tl.int32))
         if row != k:
             exchange_pairs(x_ptr, k, row, n, LONG)
-            tl.debug_barrier()
+            tl.debug_barrier()  # the elimination loads what other threads have exchanged
         is_nonzero = complex_eliminate(x_ptr, tl.full([], k, tl.int64), n, ROWS)
         info = tl.where((info == 0) & (is_nonzero == 0), k + 1, info)
         tl.debug_barrier()

@@ -99,7 +99,7 @@ def depthwise_weight_gradient(a, b, weight, stride, padding, dilation, groups, o
     taps, M, N = math.prod(window), a.shape[1] // groups, b.shape[1] // groups
     count, pairs = a.numel() // max(a.shape[1], 1), a.shape[1] * N
     BLOCK_T = min(triton.next_power_of_2(taps), 16)
-    BLOCK = 2048 // BLOCK_T
+    BLOCK = 2048 // BLOCK_T  # the accumulators, [BLOCK_T, BLOCK], have 16 elements per thread
     parts = max(min(triton.cdiv(16 * PROCESSORS, pairs), count // (GRADIENT_PART_STEPS * BLOCK)), 1)
     part = triton.cdiv(triton.cdiv(count, parts), BLOCK) * BLOCK
     parts = triton.cdiv(count, part) if count else 1

@@ -92,6 +92,7 @@ def weight_gradient_kernel(
         valid &= i < count
         b = tl.load(b_ptr + offset[:, None], mask=valid[:, None] & (cols < N)[None, :], other=0)
         acc = tile_product(a, b, acc)
+    # A part has its own slice of `out`, so that no two program instances store the same element.
     row = tl.program_id(1).to(INDEX) * groups * M + group * M + rows
     out_ptr += (row[:, None] * N + cols[None, :]) * taps + tap
     tl.store(out_ptr, acc.to(out_ptr.dtype.element_ty), mask=(rows < M)[:, None] & (cols < N)[None, :])
@@ -124,12 +125,13 @@ def weight_gradient(a, b, weight, stride, padding, dilation, groups, out):
     count = a.numel() // max(a.shape[1], 1)
     tile = convolution_tile(a.dtype, groups * taps, M, N, count, count)
     tiles = triton.cdiv(M, tile[0]) * triton.cdiv(N, tile[1]) * groups * taps
+    # Few tiles leave processors idle, so positions are split into up to four program instances for each.
     parts = max(min(4 * PROCESSORS // tiles, count // (GRADIENT_PART_STEPS * tile[2])), 1)
     part = triton.cdiv(triton.cdiv(count, parts), tile[2]) * tile[2]
     parts = triton.cdiv(count, part) if count else 1
     # A single part goes to `out` without another launch.
     direct = parts == 1 and out.is_contiguous()
-    dtype = torch.float64 if a.dtype == torch.float64 else torch.float32
+    dtype = torch.float64 if a.dtype == torch.float64 else torch.float32  # rounded once, after the last sum
     partial_sums = out if direct else torch.empty((parts, *weight.shape), dtype=dtype, device=a.device)
     PLAIN = max(a.numel(), b.numel(), weight.numel()) < SMALL_TENSOR
     weight_gradient_kernel[(tiles, parts)](
