@@ -218,6 +218,11 @@ def link(source: str, directories: Sequence[Path] = (), now: State | None = None
     definitions |= {
         t.id: n.lineno for n in tree.body if isinstance(n, ast.Assign) for t in n.targets if isinstance(t, ast.Name)
     }
+    for node in tree.body:
+        if not _imports_blocks(node) and (early := sorted(_read_at_once(node) & wanted.keys())):
+            raise LinkError(
+                node.lineno, f"{early[0]} is read before it is defined, as blocks follow", "read it in a function"
+            )
     needed = _closure(wanted, blocks)
     for block in needed:
         if block.name in definitions:
@@ -299,7 +304,7 @@ def _imported(node: ast.stmt, blocks: Blocks) -> list[str]:
 
 
 def _closure(names: dict[str, int], blocks: Blocks) -> list[Block]:
-    """Return these blocks and all blocks that they use, sorted by module and line."""
+    """Return these blocks and all blocks that they use, by module and line, but a constant before what reads it."""
     blocks_by_name: dict[str, Block] = {}
     pending = list(names)
     while pending:
@@ -308,4 +313,23 @@ def _closure(names: dict[str, int], blocks: Blocks) -> list[Block]:
             blocks_by_name[block.name] = block
             pending += [n for n in block.uses if n in blocks.blocks]
     positions = {b.name: (b.location.split(":")[0], int(b.location.split(":")[1])) for b in blocks_by_name.values()}
-    return sorted(blocks_by_name.values(), key=lambda b: positions[b.name])
+    ordered: dict[str, Block] = {}
+
+    def append(name: str) -> None:
+        block = blocks_by_name[name]
+        for used in sorted(_read_at_once(block.node) & blocks_by_name.keys() - ordered.keys() - {name}):
+            append(used)
+        ordered[name] = block
+
+    for name in sorted(blocks_by_name, key=lambda name: positions[name]):
+        if name not in ordered:
+            append(name)
+    return list(ordered.values())
+
+
+def _read_at_once(node: ast.stmt) -> frozenset[str]:
+    """Return the names that a statement reads when the module is imported, such as a constant's or a default's."""
+    if not isinstance(node, ast.FunctionDef):
+        return names_read(node)
+    at_once = [*node.decorator_list, *node.args.defaults, *(d for d in node.args.kw_defaults if d is not None)]
+    return frozenset[str]().union(*map(names_read, at_once))

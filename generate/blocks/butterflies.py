@@ -144,7 +144,7 @@ def next_pass(
 
 @triton.jit
 def read_elements(x_ptr, at, stride, length, mask, READS: tl.constexpr):
-    """Load elements as `read_line` in blocks.transform_passes does, but with a stride in complex numbers, loaded as pairs."""
+    """Load elements as `read_line` in blocks.transform_passes does, but as pairs, with a stride in complex numbers."""
     mirrored = at > length // 2
     if READS == "hermitian":
         at = tl.where(mirrored, length - at, at)

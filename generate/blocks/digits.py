@@ -9,12 +9,11 @@ because scattered writes dominate the time of a pass.
 import torch
 import triton
 import triton.language as tl
+from blocks.limits import PROCESSORS
 from blocks.offsets import integer, integer_value, plain, plain_value, strided
 from blocks.order import key_bits, order_key
 
-# Most parts of all rows together: six for each of the 132 processors. The product is written out, because limits.py
-# comes after this module in a linked text.
-DIGIT_PARTS = 792
+DIGIT_PARTS = 6 * PROCESSORS  # program instances that walk over the keys
 LEAST_DIGIT_PART = 2048  # least elements per part, because each part adds 16 counts to the prefix sum
 FEW_PARTS = 16  # parts per row up to which each part adds the counts itself, without a prefix kernel
 DIGIT_LANES = 128  # lanes per tile, with two elements each

@@ -87,6 +87,25 @@ def test_an_import_that_cannot_be_followed_is_told(imported, told):
     assert (violation.rule, violation.line) == ("blocks", 4)
 
 
+def test_a_constant_comes_before_what_reads_it_at_import(tmp_path):
+    """The modules' order alone would link `first`, then `last`."""
+    (tmp_path / "first.py").write_text("PARTS = 6 * UNITS\n\n\ndef parts(n=PARTS):\n    return n\n")
+    (tmp_path / "last.py").write_text("UNITS = 132\n")
+    linked = link("from blocks.first import parts\n", (tmp_path,))
+    scope = {}
+    exec(linked, scope)
+    assert scope["parts"]() == 792
+    assert [line for line in linked.split("\n") if line.startswith("# blocks/")] == [
+        *("# blocks/last.py:1", "# blocks/first.py:1", "# blocks/first.py:4")
+    ]
+
+
+@pytest.mark.parametrize("reads", ["LARGEST = INT32_MAX - 1", "def size(n=INT32_MAX):\n    return n"])
+def test_a_kernel_file_cannot_read_a_block_at_import(reads):
+    with pytest.raises(LinkError, match="line 3: INT32_MAX is read before it is defined, as blocks follow; read it in"):
+        link(f"from blocks.limits import INT32_MAX\n\n{reads}\n", (BLOCKS,))
+
+
 def test_a_name_of_ones_own_that_is_a_blocks_too():
     text = f"{HEAD}from blocks.elementwise import elementwise\n\n\ndef strided(i):\n    return i\n"
     with pytest.raises(LinkError, match="line 7: strided is also the name of a block"):

@@ -18,7 +18,7 @@ DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32",
 SPACE = (("BLOCK", (128, 256, 512, 1024)), ("WARPS", (4, 8)))
 TUNED = (("", 0, 1024, 4),)
 
-MOST_OFFSET = INT32_MAX - 1024  # the last block may pass the end by almost BLOCK, which is at most 1024
+LARGEST_BLOCK = 1024  # elements by which the last block may almost pass the end
 
 
 @triton.jit
@@ -104,7 +104,7 @@ def wrapper(grad_in, input_sizes, dim, size, step):
         walk([grad], range(dim), PLAIN),
         walk([grad], range(dim + 1, len(sizes)), PLAIN),
         OPMATH=compute_types(out.dtype)[1],
-        WIDE=max(n, extent) > MOST_OFFSET,
+        WIDE=max(n, extent) > INT32_MAX - LARGEST_BLOCK,
         PLAIN=PLAIN,
         BLOCK=BLOCK,
         num_warps=warps,
