@@ -40,3 +40,9 @@ def shown_path(path: Path) -> str:
     """Return a kernel file's path for tables: packaged files from `generate/` on, others unchanged."""
     package = Path(__file__).parents[1]
     return str(path.relative_to(package)) if path.is_relative_to(package / "generate") else str(path)
+
+
+def kernel_path(shown: str) -> Path:
+    """Return the path of a kernel file from its text in a table; see `shown_path`."""
+    packaged = Path(__file__).parents[1] / shown
+    return packaged if shown.startswith("generate/") and packaged.is_file() else Path(shown).absolute()

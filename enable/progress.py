@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
-from enable.terminal import width
+from enable.terminal import LAYOUT, printable, width
 
 T = TypeVar("T")
 DELAY = 1.0  # seconds before the first line on a terminal
@@ -108,7 +108,7 @@ class _Teller:
                 if not self._works or self._works[0] is not first:
                     return
                 columns, now = width(sys.stderr), time.monotonic()
-                text = "; ".join([first.text(), *(work.brief() for work in self._works[1:])])
+                text = printable("; ".join([first.text(), *(work.brief() for work in self._works[1:])]))
                 if columns is None and now - last_printed >= LOGGED:
                     last_printed = now
                     sys.stderr.write(f"{text}\n")
@@ -150,4 +150,4 @@ def over(items: Iterable[T], total: int | None, title: str) -> Iterator[T]:
 def say(text: str) -> None:
     """Print a permanent line on stderr."""
     _teller.clear()
-    sys.stderr.write(f"{text}\n")
+    sys.stderr.write(f"{printable(text, LAYOUT)}\n")

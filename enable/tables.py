@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from enable import terminal
+from enable.terminal import printable
 
 if TYPE_CHECKING:
     from capture.session import Summary
@@ -23,9 +24,8 @@ _NARROWEST = 12  # minimum width of a text column, however narrow the terminal i
 
 def markdown_table(rows: list[dict[str, Any]]) -> str:
     """Return the rows as a Markdown table."""
-    lines = [
-        "| " + " | ".join(cells) + " |" for cells in (rows[0], *([_cell(v) for v in row.values()] for row in rows))
-    ]
+    cells = [map(_text, rows[0]), *([_cell(value) for value in row.values()] for row in rows)]
+    lines = [f"| {' | '.join(row)} |" for row in cells]
     return "\n".join([lines[0], "|" + "---|" * len(rows[0]), *lines[1:]])
 
 
@@ -37,8 +37,8 @@ def table(rows: list[dict[str, Any]]) -> str:
     """
     names = list(dict.fromkeys(name for row in rows for name in row))
     numeric = {n for n in names if all(isinstance(r.get(n), int | float) and not isinstance(r[n], bool) for r in rows)}
-    cells = {name: [name, *(_text(row.get(name)) for row in rows)] for name in names[:1]}
-    cells |= {name: [name, *(_cell(row.get(name)) for row in rows)] for name in names[1:]}
+    cells = {name: [_text(name), *(_text(row.get(name)) for row in rows)] for name in names[:1]}
+    cells |= {name: [_text(name), *(_cell(row.get(name)) for row in rows)] for name in names[1:]}
     widths = {name: max(map(len, column)) for name, column in cells.items()}
     _fit(widths, [name for name in names[1:] if name not in numeric], terminal.width(sys.stdout))
     lines = (
@@ -70,8 +70,8 @@ def _cut(text: str, columns: int) -> str:
 
 
 def _text(value: Any) -> str:
-    """Return a value as text; None and NaN become empty."""
-    return "" if value is None or value != value else str(value)
+    """Return a value as one printable line; None and NaN become empty."""
+    return "" if value is None or value != value else printable(str(value))
 
 
 def _cell(value: Any) -> str:
@@ -145,7 +145,7 @@ def coverage_tables(coverage: Coverage, missing: str, next_: str) -> str:
     lines += [f"  to see what fails  {r.again}" for r in failing if r.again]
     if failing:
         lines += [f"  what is missing    {missing}", f"  next               {next_}"]
-    return "\n".join(lines)
+    return "\n".join([lines[0], *map(printable, lines[1:])])
 
 
 def named_counts(calls: Mapping[str, int]) -> str:
@@ -192,7 +192,7 @@ def capture_lines(stats: dict[str, Any], next_: str) -> str:
         lines.append(f"  loss    {', '.join(f'{loss:.4f}' for loss in stats['losses'])}")
     if not stats["computing"]:
         lines.append(f"  {NOTHING_TO_COVER}")
-    return "\n".join([*lines, f"  next    {next_}"])
+    return "\n".join(map(printable, [*lines, f"  next    {next_}"]))
 
 
 def kernel_cell(row: Row) -> str:
@@ -209,7 +209,7 @@ def refinement_lines(operators: list[dict[str, Any]]) -> str:
     lines = [table([{shown: row[key] for key, shown in columns.items()} for row in operators])]
     for row in operators:
         if row["exit"] not in ("PASSED", "ABORTED", "NOT_BEGUN"):  # errors explain these on stderr
-            lines.append(f"{row['overload']}: {row['detail']}")
+            lines.append(printable(f"{row['overload']}: {row['detail']}"))
     passed = sum(row["exit"] == "PASSED" for row in operators)
     return "\n".join([*lines, f"{passed} of {len(operators)} operators passed"])
 
@@ -246,6 +246,7 @@ def verify_tables(summary: dict[str, Any]) -> str:
         *(f"{count} not comparable: {reason}" for reason, count in summary["not_comparable"].items()),
         *(f"damaged: {line}" for line in summary["damage"]),
     ]
+    lines = [printable(line) for line in lines]
     if summary["mismatches"]:
         lines += [f"{len(summary['mismatches'])} DIFFER:", table(summary["mismatches"])]
     elif summary["exact"] and not (summary["close"] or summary["synthesised"]):
@@ -261,4 +262,5 @@ def audit_lines(audit: Audit) -> str:
     if audit.windows is not None:
         lines.append(f"{audit.windows} windows of 8 bytes of the other trace's contents were looked for")
     lines += [f"VIOLATION {line}" for line in audit.violations]
+    lines = [printable(line) for line in lines]
     return "\n".join(lines if audit.violations else [*lines, "no user bytes found; the text above is all that remains"])

@@ -1,4 +1,4 @@
-"""Inspect the output streams: the terminal's width, and if colors may be used."""
+"""Inspect the output streams, and make texts safe to print: width, colors, and control characters."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ _COLOURS = {
     **dict.fromkeys(("WRONG", "COMPILE_ERROR", "RUNTIME_ERROR", "CRASH", "TIMEOUT", "CHEAT"), _RED),
     **dict.fromkeys(("ABORTED", "REFUSED", "OUT_OF_DIALOGS", "NOT_BEGUN", "DIFFERS"), _RED),
 }
+LAYOUT = "\n\t"  # control characters that texts with several lines keep, for `printable`
 _OUTCOME = re.compile(rf"({'|'.join(sorted(_COLOURS, key=len, reverse=True))})\b")
 
 
@@ -26,6 +27,20 @@ def width(stream: TextIO) -> int | None:
         return os.get_terminal_size(stream.fileno()).columns or None
     except (OSError, ValueError):
         return None
+
+
+def printable(text: str, kept: str = "") -> str:
+    r"""Replace characters that control a terminal or reorder text by visible escapes such as `\x1b` or `\u202e`.
+
+    Names in traces, file names and texts from models are not trusted: an escape sequence could repaint the terminal,
+    and a bidirectional override could make a name read as another one. Every table of the CLI and the HTML report pass
+    their texts through this function.
+
+    Args:
+        text: The text.
+        kept: Control characters to keep, for example a newline in a text with several lines.
+    """
+    return "".join(c if c.isprintable() or c in kept else repr(c)[1:-1] for c in text)
 
 
 def coloured(text: str) -> str:

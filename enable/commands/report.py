@@ -53,9 +53,9 @@ def command(  # noqa: PLR0913 - one parameter an option
 ) -> None:
     """Write all results as one HTML page.
 
-    The page opens without a network. It shows each model's coverage, missing operators, the verdict on every overload,
-    failing cases with the kernel's source and a map of wrong elements, OpInfo by category, campaigns with their
-    dialogs, speed, and traces.
+    The page opens without a network. It begins with one sentence for each model and platform, and shows missing
+    operators, the verdict on every overload with its reason, failing cases with the kernel's source and a map of wrong
+    elements, OpInfo by category, campaigns with their dialogs, speed, and traces.
 
     Kernels without a verdict are judged first, as by `enable coverage`.
     """
@@ -70,15 +70,17 @@ def command(  # noqa: PLR0913 - one parameter an option
     if as_json:
         typer.echo(json.dumps(content))
         return
+    from enable.report.headline import texts_of
     from enable.report.page import html
+    from enable.terminal import printable
 
-    text = html(content)
+    text = html(content, out.parent)
     try:
         write_durably(out, [text.encode()])
     except OSError as error:
         raise UserError(f"{out}: cannot be written ({error.strerror}); name another with --out FILE") from error
     failing = len(content["failures"])
     models, overloads = counted(len(content["models"]), "model"), counted(len(content["overloads"]), "overload")
-    lines = [f"{out}: {models}, {overloads}, {len(text) / 1e6:.1f} MB"]
+    lines = [*texts_of(content["headlines"]), f"{out}: {models}, {overloads}, {len(text) / 1e6:.1f} MB"]
     lines += [f"  {counted(failing, 'failing case')} shown"] if failing else []
-    typer.echo("\n".join([*lines, "  next  open it in a browser; it needs no network"]))
+    typer.echo("\n".join(map(printable, [*lines, "  next  open it in a browser; it needs no network"])))

@@ -8,6 +8,7 @@ from typing import Any
 from enable.cover.coverage import Coverage, Row, judge_cases, match_overloads, percent, read_calls, rows_of
 from enable.cover.session import Session, judging, model_of
 from enable.tables import kernel_cell, table
+from enable.terminal import printable
 from traces import UserError, jsonable
 from verify.judging.job import RUN
 from verify.judging.standings import Standings
@@ -88,4 +89,5 @@ def compile_tables(compiled: Compiled) -> str:
         f" ({overloads['percent']} %)",
         f"  their calls             {calls[COMPILES]} of {calls['total']} ({calls['percent']} %)",
     ]
+    lines = [printable(line) for line in lines]
     return "\n".join([table(rows), "", *lines] if rows else lines)

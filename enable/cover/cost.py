@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch.utils.flop_counter import flop_registry
 
+from traces import UserError
 from traces.overloads import base_name, resolve
 from traces.records import CallRecord
 from traces.store import Trace
@@ -92,7 +93,10 @@ def result_tensors(results: Any) -> list[dict[str, Any]]:
 
 def _flops(record: CallRecord) -> int:
     """Return PyTorch's FLOP count for products, convolutions and attention, and 0 for all other calls."""
-    op = resolve(record.overload)
+    try:
+        op = resolve(record.overload)
+    except UserError:  # a custom operator, or one that this PyTorch version lacks
+        return 0
     name = base_name(op).replace("_for_cpu", "")
     formula = flop_registry.get(getattr(torch.ops.aten, name, None))
     if formula is None or not record.overload.startswith("aten::"):

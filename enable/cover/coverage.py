@@ -26,6 +26,7 @@ from verify.judging.judge import Judge
 from verify.judging.standings import Standing, Standings, marked
 from verify.outcome import Outcome, Verdict
 
+ALMOST_ALL = 99.9  # percent: the largest share of less than everything, where rounding would give 100
 NO_KERNEL = "no kernel"  # the state of an overload that needs a kernel
 _NO_KERNEL_NEEDED = {
     "view": "metadata only; the platform provides it",
@@ -177,8 +178,10 @@ class Coverage:
 
 
 def percent(total: int, covered: int) -> float | None:
-    """Return the share in percent, or None if the total is 0."""
-    return round(100 * covered / total, 1) if total else None
+    """Return the share in percent, or None if the total is 0; only all of the total is 100 %."""
+    if not total:
+        return None
+    return 100.0 if covered == total else min(round(100 * covered / total, 1), ALMOST_ALL)
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from enable.cover.cost import Cost, Use, uses
 from enable.cover.coverage import Coverage, Row, is_known, percent
 from enable.cover.session import Session
 from enable.tables import share, table
+from enable.terminal import printable
 from traces import UserError
 
 
@@ -151,8 +152,10 @@ def matrix_tables(comparison: Matrix, session: Session, missing: bool) -> str:
         summary = coverage.as_json()
         overloads, calls = summary["overloads"], summary["calls"]
         lines.append(
-            f"{name}: {overloads['covered']} of {overloads['compute']} overloads{share(overloads)},"
-            f" {calls['covered']} of {calls['total']} calls{share(calls)}"
+            printable(
+                f"{name}: {overloads['covered']} of {overloads['compute']} overloads{share(overloads)},"
+                f" {calls['covered']} of {calls['total']} calls{share(calls)}"
+            )
         )
     totals = comparison.overloads
     platform = next(iter(comparison.coverages.values())).platform
@@ -160,9 +163,9 @@ def matrix_tables(comparison: Matrix, session: Session, missing: bool) -> str:
     first = next((need for need in comparison.missing if is_known(need.overload)), None)
     if first is not None:
         failure_command = next((first.rows[name].again for name in first.lacking if first.rows[name].again), "")
-        lines += [f"  to see what fails  {failure_command}"] if failure_command else []
+        lines += [printable(f"  to see what fails  {failure_command}")] if failure_command else []
         next_ = session.refining(first.lacking[0], "--op", first.overload, overloads=[first.overload])
-        lines.append(f"  next               {next_}")
+        lines.append(printable(f"  next               {next_}"))
     return "\n".join(lines)
 
 

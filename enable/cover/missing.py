@@ -10,6 +10,7 @@ from enable.cover.cost import BANDWIDTH, LAUNCH, RATE, Cost, Use, uses
 from enable.cover.coverage import Coverage, Row, is_known
 from enable.cover.session import Session
 from enable.tables import size, table
+from enable.terminal import printable
 from traces import jsonable
 from verify.outcome import Outcome
 
@@ -115,8 +116,7 @@ def missing_tables(missing: Missing, session: Session, name: str) -> str:
     coverage, calls = missing.coverage, sum(lack.row.calls for lack in missing.rows)
     seconds = sum(lack.use.cost.seconds for lack in missing.rows)
     share = 100 * seconds / missing.whole.seconds if missing.whole.seconds else 0.0
-    lines = [table(rows), ""] if rows else []
-    lines += [
+    lines = [
         f"{coverage.title} on {coverage.platform}: {len(rows)} of {len(missing.compute)} overloads are missing,"
         f" {calls} of {sum(r.calls for r in missing.compute)} calls, {share:.1f} % of the estimated time",
         f"  time               of each call the longest: moving its bytes at {BANDWIDTH / 1e12:g} TB/s, its operations"
@@ -129,7 +129,7 @@ def missing_tables(missing: Missing, session: Session, name: str) -> str:
     first = next((lack.row.overload for lack in missing.rows if is_known(lack.row.overload)), None)
     if first is not None:
         lines.append(f"  next               {session.refining(name, '--op', first, overloads=[first])}")
-    return "\n".join(lines)
+    return "\n".join([*([table(rows), ""] if rows else []), *map(printable, lines)])
 
 
 def _modules(names: list[str]) -> str:

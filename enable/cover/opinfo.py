@@ -22,6 +22,7 @@ from enable.cover.coverage import (
     rows_of,
 )
 from enable.tables import share, table
+from enable.terminal import printable
 from generate.kernel_library import Library
 from traces import TraceError
 from traces.records import CallRecord
@@ -304,6 +305,7 @@ def opinfo_tables(coverage: OpInfoCoverage) -> str:
         shown = ", ".join(names[:4]) + (", ..." if len(names) > 4 else "")
         lines.append(f"  not counted  {len(names)} ({reason[:80]}): {shown}")
     lines += [f"  in the way  {count:4}  {detail[:110]}" for detail, count in reasons.most_common(8)]
+    lines = [lines[0], *map(printable, lines[1:])]
     overloads = summary["overloads"]
     not_run = overloads["not_run"]
     not_run_note = f"; of {not_run} not all cases were run, --exhaustive runs them" if not_run else ""

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from enable.tables import table
+from enable.terminal import LAYOUT, printable
 from enable.workspace import Workspace
 from generate.journal import NAME, Record, event_of, read_journal, runs_of, slug
 from generate.llm import Message
@@ -182,7 +183,7 @@ def list_lines(rows: list[dict[str, Any]]) -> str:
     columns = ("overload", "campaign", "run", "stage", "dialog", "calls", "tokens", "turn")
     shown = columns if any(row["campaign"] for row in rows) else [c for c in columns if c != "campaign"]
     details = [f"{row['overload']}: {row['detail']}" for row in rows if row["detail"]]
-    return _printable("\n".join([table([{c: row[c] for c in shown} for row in rows]), *details]))
+    return "\n".join([table([{c: row[c] for c in shown} for row in rows]), *(printable(d, LAYOUT) for d in details)])
 
 
 def one(workspace: Workspace, overload: str, campaign: str | None, number: int | None = None) -> DialogRun:
@@ -316,11 +317,11 @@ def shown_json(run: DialogRun, number: int | None) -> dict[str, Any]:
 def shown_text(run: DialogRun, number: int | None) -> str:
     """Return the conversation as text for a terminal; with a number, all messages in that call."""
     if number is not None:
-        return _printable("\n".join(_call_lines(chosen_call(run, number), run, whole=True)))
+        return printable("\n".join(_call_lines(chosen_call(run, number), run, whole=True)), LAYOUT)
     row = run.as_json()
     head = f"{run.overload}, {row['run']}: {row['stage']} after {row['calls']} LLM calls, {row['tokens']} tokens"
     lines = [line for call in calls(run) for line in _call_lines(call, run, whole=False)]
-    return _printable("\n".join([head, *lines, *filter(None, [row["detail"]])]))
+    return printable("\n".join([head, *lines, *filter(None, [row["detail"]])]), LAYOUT)
 
 
 def _call_lines(call: ModelCall, run: DialogRun, whole: bool) -> Iterator[str]:
@@ -340,11 +341,6 @@ def _call_lines(call: ModelCall, run: DialogRun, whole: bool) -> Iterator[str]:
     if call.then:
         yield ""
     yield from (f"---- {line}" for line in call.then)
-
-
-def _printable(text: str) -> str:
-    """Replace control characters, so that a model's text cannot control the terminal."""
-    return "".join(c if c.isprintable() or c in "\n\t" else repr(c)[1:-1] for c in text)
 
 
 def _is_locked(path: Path) -> bool:

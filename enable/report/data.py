@@ -12,8 +12,10 @@ from enable.cover.session import Session
 from enable.report.changes import FORMAT, VERSION, changes, earlier
 from enable.report.dialogs import campaigns
 from enable.report.failures import failures
+from enable.report.headline import headlines
 from enable.report.overloads import of_platform
 from enable.report.performance import performance, speeds
+from enable.report.reasons import add_reasons
 from enable.report.traces import trace_view
 from enable.report.tuning import searches
 from enable.workspace import Workspace
@@ -77,4 +79,6 @@ def report(  # noqa: PLR0913 - one parameter per option
     for row in data["overloads"]:
         row["speed"] = speed_by_overload.get(row["overload"])
     data["changes"] = changes(earlier_data, data) if earlier_data else None
+    data["headlines"] = headlines(data, earlier_data)
+    add_reasons(data)
     return data

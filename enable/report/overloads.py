@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from enable.cover.cost import Use, uses
-from enable.cover.coverage import Coverage, Row, is_known, percent
+from enable.cover.coverage import ALMOST_ALL, Coverage, Row, is_known, percent
 from enable.cover.matrix import Need
 from enable.cover.published import CATEGORIES
 from enable.cover.session import Session
+from enable.report.reasons import NOT_RUN, category, command_in
 from verify.judging.standings import Standing
 from verify.outcome import Outcome
 
-_NOT_RUN = "not run"
 _OTHERS = "others"  # cases without a floating dtype: integers, bool, or no tensor at all
 
 
@@ -58,18 +58,14 @@ def of_platform(session: Session, traces: Sequence[str]) -> OfPlatform:
         for row in compute:
             result.rows.setdefault(row.overload, {})[name] = row
             result.uses.setdefault(row.overload, {})[name] = used[row.overload]
-        summary = coverage.as_json()
-        total_seconds, served_seconds = (
-            sum(used[r.overload].cost.seconds for r in rows) for rows in (compute, [r for r in compute if r.covered])
-        )
         result.models.append(
             {
                 "name": name,
+                "title": coverage.title,
                 "model": coverage.model,
                 "platform": result.name,
-                **{key: summary[key] for key in ("overloads", "calls")},
-                "seconds": total_seconds,
-                "time_percent": percent(round(1e12 * total_seconds), round(1e12 * served_seconds)),
+                **{key: coverage.as_json()[key] for key in ("overloads", "calls")},
+                **_time(compute, {row.overload: used[row.overload].cost.seconds for row in compute}),
                 "missing": [row.overload for row in compute if not row.covered],
                 "command": session.command("coverage", name),
             }
@@ -83,6 +79,21 @@ def of_platform(session: Session, traces: Sequence[str]) -> OfPlatform:
         )
     result.missing = _missing(session, result)
     return result
+
+
+def _time(compute: Sequence[Row], seconds: Mapping[str, float]) -> dict[str, Any]:
+    """Return a model's estimated time, the covered share, and the shares of missing overloads, largest first.
+
+    The covered share is below 100 % if an overload is missing, also if that one takes no time.
+    """
+    total, missing = sum(seconds.values()), [row.overload for row in compute if not row.covered]
+    covered = percent(round(1e12 * total), round(1e12 * (total - sum(seconds[o] for o in missing))))
+    shares = {o: round(100 * seconds[o] / total, 1) if total else 0.0 for o in missing}
+    return {
+        "seconds": total,
+        "time_percent": min(covered, ALMOST_ALL) if missing and covered is not None else covered,
+        "missing_percent": dict(sorted(shares.items(), key=lambda share: -share[1])),
+    }
 
 
 def _covered(session: Session, name: str, results: OfPlatform) -> Coverage:
@@ -118,8 +129,9 @@ def _overload(
     failed = standing.failed.get(worst.failing) if worst.failing else None
     return {
         "overload": overload,
+        "category": category(overload),
         "platform": results.name,
-        "state": worst.state if judged_rows else _NOT_RUN,
+        "state": worst.state if judged_rows else NOT_RUN,
         "verdict": worst.verdict,
         "layer": failed.layer if failed else "",
         "detail": worst.detail,
@@ -132,7 +144,7 @@ def _overload(
         "calls": sum(row.calls for row in rows.values()),
         "seconds": sum(use.cost.seconds for use in results.uses[overload].values()),
         "dtypes": dtypes_of(standing),
-        "models": {name: row.state if name in judged_rows else _NOT_RUN for name, row in rows.items()},
+        "models": {name: row.state if name in judged_rows else NOT_RUN for name, row in rows.items()},
     }
 
 
@@ -165,7 +177,7 @@ def _missing(session: Session, results: OfPlatform) -> list[dict[str, Any]]:
                     "percent": round(100 * need.cost.seconds / total_seconds, 1) if total_seconds else 0.0,
                     "state": first.state,
                     "detail": first.detail,
-                    "next": first.again or refine,
+                    "next": first.again or command_in(first.detail) or refine,
                 }
             )
     return rows

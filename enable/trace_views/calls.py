@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from enable.naming import means, near
 from enable.tables import size, table
+from enable.terminal import LAYOUT, printable
 from enable.workspace import Workspace
 from traces import TraceError, UserError
 
@@ -55,7 +56,9 @@ def list_lines(rows: list[dict[str, Any]], workspace: Workspace) -> str:
         {**{k: v for k, v in row.items() if k not in ("bytes", "complete", "problem")}, "size": _size(row["bytes"])}
         for row in rows
     ]
-    return "\n".join([table(shown), *(f"{row['trace']}: {row['problem']}" for row in rows if row["problem"])])
+    return "\n".join(
+        [table(shown), *(printable(f"{row['trace']}: {row['problem']}") for row in rows if row["problem"])]
+    )
 
 
 def _size(nbytes: int | None) -> str:
@@ -135,7 +138,7 @@ def calls_lines(rows: list[dict[str, Any]]) -> str:
             f"{overload}: {_count(calls, 'call')} of {_count(len(overload_rows), 'signature')}, {stored} stored"
         )
         lines += [line for row in overload_rows for line in _row_lines(row)]
-    return "\n".join(lines)
+    return "\n".join(printable(line, LAYOUT) for line in lines)
 
 
 def _row_lines(row: dict[str, Any]) -> list[str]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from enable.tables import NOTHING_TO_COVER, PHASES, named_counts, size, table
+from enable.terminal import printable
 
 if TYPE_CHECKING:
     from traces import CallRecord, Trace
@@ -192,7 +193,7 @@ def _total(summary: dict[str, Any]) -> str:
     if not summary["complete"]:
         lines.append("UNFINISHED: the recording did not end; counted are the calls that were stored before")
         lines += summary["damage"]
-    return "\n".join(lines)
+    return "\n".join(map(printable, lines))
 
 
 def _shown(rows: list[dict[str, Any]], left: str) -> str:
@@ -259,7 +260,7 @@ def _quality(summary: dict[str, Any]) -> str:
     for name in ("unsupported", "skipped"):
         lines += [f"{name:<11}  {count} calls: {reason}" for reason, count in summary[name].items()]
     lines += [f"error        {e['count']} in {op}: {e['first']}" for op, e in summary["errors"].items()]
-    return "\n".join(filter(None, lines))
+    return "\n".join(map(printable, filter(None, lines)))
 
 
 def _places(summary: dict[str, Any]) -> list[str]:
@@ -337,6 +338,7 @@ def diff_tables(summary: dict[str, Any]) -> str:
     lines += [f"{name}: {pair[0]} in {a}, {pair[1]} in {b}" for name, pair in summary["settings"].items()]
     for c in summary["overloads"]:
         lines.append(f"{c['overload']} is {'gone' if c['calls'][0] else 'new'}: {sum(c['calls'])} calls")
+    lines = [printable(line) for line in lines]
     rows = [
         {
             "overload": r["overload"],

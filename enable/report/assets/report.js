@@ -1,147 +1,42 @@
 "use strict";
-// Shows the data of the page. Whatever comes from it is set as text, never as markup.
+// Shows the data of the page, one view at a time.
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
   const main = document.getElementById("main");
   const root = document.documentElement;
-
-  // -- elements ------------------------------------------------------------------------------------------------------
-
-  function element(name, attributes = {}, ...children) {
-    const made = document.createElement(name);
-    for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-    made.append(...children.map((child) => (child instanceof Node ? child : String(child))));
-    return made;
-  }
-  const put = (...children) => main.append(...children);
-  const heading = (text) => put(element("h2", {}, text));
-  const note = (text) => put(element("p", { class: "note" }, text));
-  // What Plotly draws it reads as a little HTML.
-  const label = (text) => String(text).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
-  const color = (name) => getComputedStyle(root).getPropertyValue(`--${name}`).trim();
-  // Okabe and Ito, Color Universal Design, 2008: hues that the colour-blind can tell apart.
-  const SERIES = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#999999", "#f0e442"];
-  const series = (i) => (i ? SERIES[i % SERIES.length] : color("pass"));
-  const share = (counts) => (counts.percent == null ? "-" : `${counts.percent} %`);
-
-  function facts(pairs) {
-    const list = element("dl");
-    for (const [name, value] of pairs) {
-      if (value === "" || value == null) continue;
-      list.append(element("dt", {}, name), element("dd", {}, value));
-    }
-    return list;
-  }
-
-  function plain(columns, rows) {
-    const head = element("tr", {}, ...columns.map((name) => element("th", { scope: "col" }, name)));
-    const cells = (row) => row.map((v) => element("td", typeof v === "number" ? { class: "number" } : {}, v ?? "-"));
-    const body = rows.map((row) => element("tr", {}, ...cells(row)));
-    const made = element("table", { class: "plain" }, element("thead", {}, head), element("tbody", {}, ...body));
-    return element("div", { class: "scroll" }, made);
-  }
-
-  function lines(text, marked = [], kind = () => "") {
-    const made = element("pre", { tabindex: "0" });
-    text.split("\n").forEach((line, i) => {
-      const names = ["line", marked.includes(i + 1) ? "marked" : "", kind(line)].filter(Boolean).join(" ");
-      made.append(element("span", { class: names, "data-number": i + 1 }, line));
-    });
-    return made;
-  }
-  const difference = (text) => lines(text, [], (line) => (line[0] === "+" ? "added" : line[0] === "-" ? "removed" : ""));
-
-  // -- tables and charts ---------------------------------------------------------------------------------------------
-
-  const tables = [];
-
-  // columns: [title, field, options]. A row is opened by a click or by Enter.
-  function table(id, columns, rows, open, height = "60vh") {
-    const place = element("div", { id });
-    put(place);
-    const made = new Tabulator(place, {
-      data: rows,
-      layout: "fitDataFill",
-      height: rows.length > 14 ? height : undefined,
-      placeholder: "nothing",
-      columns: columns.map(([title, field, options = {}]) => ({
-        title, field, headerFilter: "input", headerFilterPlaceholder: "filter", maxWidth: 420, ...options,
-      })),
-      rowFormatter: (row) => {
-        if (!open) return;
-        const shown = row.getElement();
-        shown.tabIndex = 0;
-        shown.classList.add("tabulator-selectable");
-        shown.onkeydown = (event) => { if (event.key === "Enter") open(row.getData()); };
-      },
-    });
-    if (open) made.on("rowClick", (_, row) => open(row.getData()));
-    tables.push(made);
-    return made;
-  }
-  const number = { hozAlign: "right", sorter: "number", headerFilterFunc: ">=", headerFilterPlaceholder: "at least" };
-  const joined = { formatter: "plaintext", mutator: (value) => (Array.isArray(value) ? value.join(", ") : value) };
-
-  function chart(id, traces, layout, height = 340) {
-    const place = element("div", { id, class: "chart", role: "img", "aria-label": layout.alt });
-    put(place);
-    draw(place, traces, layout, height);
-    return place;
-  }
-
-  function draw(place, traces, { alt, ...layout }, height) {
-    const axis = { gridcolor: color("line"), zerolinecolor: color("line"), linecolor: color("line"), automargin: true };
-    Plotly.react(place, traces, {
-      paper_bgcolor: color("back"), plot_bgcolor: color("back"), font: { color: color("front"), size: 13 },
-      margin: { l: 60, r: 20, t: 20, b: 50 }, height, showlegend: false, ...layout,
-      xaxis: { ...axis, ...layout.xaxis }, yaxis: { ...axis, ...layout.yaxis },
-    }, { displayModeBar: false, responsive: true });
-  }
-
-  // A heat map of states: rows by columns, with a colour and a word for each.
-  const STATES = ["no kernel", "PASS", "not run", "fails"];
-  function code(state) {
-    if (state == null || state === "") return null;
-    const known = { "no kernel": 0, PASS: 1, SKIPPED: 2, "not run": 2 };
-    return known[state] ?? 3;
-  }
-  function heat(id, rows, columns, state, alt) {
-    if (!rows.length || !columns.length) return;
-    const palette = ["none", "pass", "other", "fail"].map(color);
-    const z = rows.map((row) => columns.map((column) => code(state(row, column))));
-    const text = rows.map((row) => columns.map((column) => label(state(row, column) ?? "not called")));
-    const scale = palette.flatMap((c, i) => [[i / 4, c], [(i + 1) / 4, c]]);
-    put(element("p", { class: "note" }, STATES.map((s, i) => `${["grey", "blue", "amber", "orange"][i]}: ${s}`).join(", ")));
-    chart(id, [{
-      type: "heatmap", z, text, x: columns.map(label), y: rows.map((row) => label(row.overload)),
-      zmin: -0.5, zmax: 3.5, colorscale: scale, showscale: false, xgap: 1, ygap: 1,
-      hovertemplate: "%{y}, %{x}: %{text}<extra></extra>",
-    }], { alt, yaxis: { autorange: "reversed", tickfont: { size: 11 } }, xaxis: { side: "top", type: "category" }, margin: { t: 60 } },
-    Math.max(200, 90 + 15 * rows.length));
-  }
-
-  // -- views ---------------------------------------------------------------------------------------------------------
-
+  const {
+    element, put, note, heading, facts, lines, difference, status, failuresFirst, copyButton, command, openDrawer, table, number,
+    joined, id, state, commands, groupsButtons, label, color, series, chart, draw, heat, clear, isEmpty,
+  } = widgets;
+  const share = (percent) => (percent == null ? "" : `${percent} %`);
   const several = data.platforms.length > 1;
-  const onPlatform = several ? [["platform", "platform"]] : [];
+  const onPlatform = several ? [["platform", "platform", id]] : [];
+  const wide = { maxWidth: 700 };
+
+  // A kernel file's path relative to the page, as a link if the file existed when the page was written.
+  function kernelLink(path) {
+    const link = data.links[path];
+    return link ? element("a", { href: link.href }, link.text) : document.createTextNode(path ?? "");
+  }
+  const kernel = { formatter: (cell) => kernelLink(cell.getValue()), maxWidth: 260 };
+
+  // -- overview ------------------------------------------------------------------------------------------------------
 
   function overview() {
-    if (data.changes) {
-      const since = data.changes;
-      heading(`Since ${since.since}`);
-      note(`${since.gained} overloads more pass, ${since.lost} fewer`);
-      if (since.rows.length) {
-        table("changes", [["overload", "overload"], ...onPlatform, ["before", "before"], ["now", "now"]], since.rows);
-      }
-    }
     heading("Models");
-    const before = data.changes ? data.changes.models.map((m) => [share({ percent: m.before })]) : data.models.map(() => []);
-    const rows = data.models.map((m, i) => [
-      m.name, m.platform, `${m.overloads.covered} of ${m.overloads.compute}`, ...before[i], share(m.overloads), share(m.calls),
-      m.time_percent == null ? "-" : `${m.time_percent} %`, m.command,
-    ]);
-    const heads = ["model", "platform", "overloads", ...(data.changes ? ["share before"] : []), "share", "calls", "estimated time"];
-    put(plain([...heads, "again"], rows));
+    const rows = data.models.map((m, i) => {
+      const line = data.headlines[i];
+      return {
+        model: line.model, platform: m.platform, operators: line.total ? `${line.covered} of ${line.total}` : "none needed",
+        missing: line.missing, trend: line.trend, overloads: share(m.overloads.percent), calls: share(m.calls.percent),
+        time: share(m.time_percent), again: m.command,
+      };
+    });
+    table("models", [
+      ["model", "model", id], ["platform", "platform", id], ["operators", "operators", { responsive: 0 }], ["missing", "missing", number],
+      ["trend", "trend"], ["overloads covered", "overloads"], ["calls covered", "calls"], ["estimated time covered", "time"],
+      ["command", "again", commands],
+    ], rows);
     if (data.models.length > 1) {
       const bars = data.platforms.map((platform, i) => {
         const of = data.models.filter((m) => m.platform === platform);
@@ -155,31 +50,43 @@
         yaxis: { title: { text: "overloads covered (%)" }, range: [0, 100] }, xaxis: { type: "category" },
       });
     }
-    heading("What is missing, the most worth first");
-    if (!data.missing.length) note("nothing");
+    heading("Missing operators");
+    if (!data.missing.length) note("Nothing is missing.");
     else {
+      note("Operators without a correct kernel: failing kernels first, then by the number of models and the estimated time.");
       table("missing", [
-        ["overload", "overload"], ...onPlatform, ["lacking", "lacking", joined], ["calls", "calls", number],
-        ["time %", "percent", number], ["state", "state"], ["next", "next", { maxWidth: 560 }],
-      ], data.missing, (row) => openOverload(row));
+        ["overload", "overload", id], ...onPlatform, ["status", "state", state], ["time %", "percent", number], ["calls", "calls", number],
+        ["models", "lacking", joined], ["reason", "reason", wide], ["next command", "next", commands],
+      ], data.missing, { open: openOverload });
     }
-    put(element("div", { id: "opened" }));
+    if (data.changes) changes(data.changes);
   }
 
+  function changes(since) {
+    heading(`Changes since ${since.since}`);
+    note(`${since.gained} overloads more pass, ${since.lost} fewer.`);
+    if (!since.rows.length) return;
+    table("changes", [
+      ["overload", "overload", id], ...onPlatform, ["status now", "now", state], ["reason", "reason", wide],
+      ["status before", "before", { ...state, responsive: 2 }],
+    ], since.rows);
+  }
+
+  // -- overloads -----------------------------------------------------------------------------------------------------
+
   function overloads() {
-    heading("Overloads");
-    note("A click on a head sorts, a click on a row opens it.");
+    heading("Overloads by category");
+    note("A click on a head sorts, a click or Enter on a row shows its details, on a category folds it.");
     const dtypes = [...new Set(data.overloads.flatMap((row) => Object.keys(row.dtypes)))].sort();
     const rows = data.overloads.map((row) => ({ ...row, dtype: Object.keys(row.dtypes).join(" ") }));
-    table("overloads", [
-      ["overload", "overload", { frozen: true }], ...onPlatform, ["state", "state"], ["layer", "layer"],
-      ["calls", "calls", number], ["dtypes", "dtype"], ["cases", "cases", number], ["variants", "variants", number],
-      ["error / ATen's", "accuracy", number], ["speed / ATen's", "speed", number], ["kernel", "kernel"],
-      ["origin", "origin"], ["detail", "detail"],
-    ], rows, (row) => openOverload(row));
-    put(element("div", { id: "opened" }));
+    const made = table("overloads", [
+      ["overload", "overload", id], ...onPlatform, ["status", "state", state], ["reason", "reason"], ["category", "category", { visible: false }],
+      ["rejected by", "layer"], ["calls", "calls", number], ["kernel", "kernel", kernel], ["dtypes", "dtype"], ["cases", "cases", number],
+      ["variants", "variants", number], ["error / ATen's", "accuracy", number], ["speed / ATen's", "speed", number], ["origin", "origin"],
+    ], rows, { open: openOverload, groupBy: "category" });
+    document.getElementById("overloads").before(groupsButtons(made));
     for (const platform of data.platforms) {
-      const of = data.overloads.filter((row) => row.platform === platform);
+      const of = failuresFirst(data.overloads.filter((row) => row.platform === platform), "state");
       const on = several ? ` on ${platform}` : "";
       heading(`By dtype${on}`);
       heat(`dtypes-${platform}`, of, dtypes, (row, d) => row.dtypes[d], "Outcome of each overload by dtype");
@@ -189,91 +96,101 @@
     }
   }
 
-  function openOverload(asked) {
-    const row = data.overloads.find((r) => r.overload === asked.overload && r.platform === asked.platform);
-    const place = document.getElementById("opened");
-    place.replaceChildren(element("h2", { id: "opened-title", tabindex: "-1" }, row.overload), facts([
-      ["platform", row.platform], ["verdict", row.verdict], ["detail", row.detail], ["refused by", row.layer],
-      ["kernel", row.kernel], ["origin", row.origin], ["independent cases", row.independent],
-      ["variants compiled", row.variants], ["largest error, in ATen's own", row.accuracy], ["speed against ATen", row.speed],
-      ["dtypes", Object.entries(row.dtypes).map(([d, s]) => `${d}: ${s}`).join(", ")],
-      ["models", Object.entries(row.models).map(([m, s]) => `${m}: ${s}`).join(", ")],
-    ]));
-    data.failures.forEach((failure, i) => {
-      if (failure.overload !== row.overload || failure.platform !== row.platform) return;
-      const button = element("button", { type: "button" }, `Its failing case in ${failure.trace}`);
-      button.onclick = () => { select("failures"); openFailure(i); };
-      place.append(button);
+  function openOverload(clicked, opener) {
+    const row = data.overloads.find((r) => r.overload === clicked.overload && r.platform === clicked.platform);
+    const missing = data.missing.find((r) => r.overload === clicked.overload && r.platform === clicked.platform);
+    const failures = data.failures.filter((f) => f.overload === row.overload && f.platform === row.platform);
+    const buttons = failures.map((failure) => {
+      const button = element("button", { type: "button" }, `Failing case in ${failure.trace}`);
+      button.onclick = () => openFailure(failure);
+      return button;
     });
-    document.getElementById("opened-title").focus();
+    openDrawer(row.overload, [
+      facts([
+        ["status", status(row.state)], ["reason", row.reason], ["verdict", row.verdict], ["platform", row.platform], ["category", row.category],
+        ["rejected by", row.layer], ["kernel", row.kernel ? kernelLink(row.kernel) : ""], ["origin", row.origin], ["calls", row.calls],
+        ["independent cases", row.independent], ["variants compiled", row.variants], ["largest error / ATen's", row.accuracy],
+        ["speed / ATen's", row.speed], ["dtypes", pairs(row.dtypes)], ["models", pairs(row.models)],
+        ["next command", missing ? command(missing.next) : ""],
+      ]), ...buttons,
+    ], opener);
   }
+  const pairs = (states) => Object.entries(states).map(([name, text]) => `${name}: ${text}`).join(", ");
+
+  // -- failing cases -------------------------------------------------------------------------------------------------
 
   function failing() {
     heading("Failing cases");
-    if (!data.failures.length) return note("none");
+    if (!data.failures.length) return note("No case fails.");
     const rows = data.failures.map((failure, index) => ({ ...failure, index }));
     table("failing", [
-      ["overload", "overload"], ...onPlatform, ["trace", "trace"], ["outcome", "outcome"], ["layer", "layer"],
-      ["detail", "detail", { maxWidth: 700 }],
-    ], rows, (row) => openFailure(row.index), "40vh");
-    put(element("div", { id: "failure" }));
+      ["overload", "overload", id], ...onPlatform, ["trace", "trace", id], ["status", "outcome", state], ["reason", "reason", wide],
+      ["rejected by", "layer"], ["kernel", "kernel", kernel], ["command", "again", commands],
+    ], rows, { open: (row, opener) => openFailure(data.failures[row.index], opener) });
   }
 
-  function openFailure(index) {
-    const failure = data.failures[index];
-    const place = document.getElementById("failure");
-    place.replaceChildren(element("h2", { id: "failure-title", tabindex: "-1" }, `${failure.overload}: ${failure.outcome}`));
-    place.append(facts([
-      ["what", failure.detail], ["refused by", failure.layer], ["rule", failure.rule], ["case", failure.case],
-      ["trace", failure.trace], ["kernel", failure.kernel],
-    ]));
-    place.append(element("h2", {}, "To run it again"), element("pre", { tabindex: "0" }, failure.again));
-    if (failure.picture) {
-      place.append(element("h2", {}, "Where the answer differs"));
-      const shape = failure.picture.shape.join(" x ") || "one number";
-      place.append(element("p", { class: "note" },
-        `of ${shape}: the decimal logarithm of the difference, in units of the largest value; blank where it is none`));
-      const drawn = element("div", { id: "picture", class: "chart", role: "img", "aria-label": "Where the answer differs" });
-      place.append(drawn);
-      draw(drawn, [{
-        type: "heatmap", z: failure.picture.rows, colorscale: "Cividis", hoverongaps: false,
-        colorbar: { title: { text: "log10" } },
-      }], { yaxis: { autorange: "reversed", title: { text: "row" } }, xaxis: { title: { text: "column" } } },
-      Math.max(160, Math.min(520, 90 + 16 * failure.picture.rows.length)));
-    }
-    place.append(element("h2", {}, "Report, with the case's arguments"), element("pre", { tabindex: "0" }, failure.report));
+  function openFailure(failure, opener = null) {
+    const picture = failure.picture && element("div", { id: "picture", class: "chart", role: "img", "aria-label": "Where the result differs" });
     const text = data.kernels[failure.kernel];
-    if (text != null) {
-      place.append(element("h2", {}, `Kernel, ${failure.kernel}`), lines(text, failure.lines));
-      const marked = place.querySelector(".marked");
-      if (marked) marked.parentNode.scrollTop = Math.max(0, marked.offsetTop - marked.parentNode.offsetTop - 80);
-    }
-    document.getElementById("failure-title").focus();
+    const source = text == null ? [] : [element("h3", {}, "Kernel"), kernelLink(failure.kernel), lines(text, failure.lines)];
+    openDrawer(`${failure.overload}: ${failure.outcome}`, [
+      facts([
+        ["status", status(failure.outcome)], ["reason", failure.reason], ["rejected by", failure.layer], ["rule", failure.rule],
+        ["case", failure.case], ["trace", failure.trace], ["platform", failure.platform], ["kernel", kernelLink(failure.kernel)],
+      ]),
+      element("h3", {}, "Run it again"), command(failure.again),
+      ...(picture ? [element("h3", {}, "Where the result differs"), element("p", { class: "note" }, scale(failure.picture)), picture] : []),
+      element("h3", {}, "Report, with the case's arguments"), element("pre", { tabindex: "0" }, failure.report), ...source,
+    ], opener);
+    if (picture) drawPicture(picture, failure.picture);
+    const marked = document.querySelector("#details .marked");
+    if (marked) marked.parentNode.scrollTop = Math.max(0, marked.offsetTop - marked.parentNode.offsetTop - 80);
   }
+
+  function scale(picture) {
+    const shape = picture.shape.join(" x ") || "one number";
+    return `Shape ${shape}: decimal logarithm of the difference, in units of the largest expected value; blank where there is none.`;
+  }
+
+  function drawPicture(place, picture) {
+    const values = picture.rows.flat();
+    if (values.length < 2) return place.replaceWith(element("p", {}, `log10 of the difference: ${values[0]}`));
+    draw(place, [{ type: "heatmap", z: picture.rows, colorscale: "Cividis", hoverongaps: false, colorbar: { title: { text: "log10" } } }],
+      { yaxis: { autorange: "reversed", title: { text: "row" } }, xaxis: { title: { text: "column" } } },
+      Math.max(160, Math.min(520, 90 + 16 * picture.rows.length)));
+  }
+
+  // -- OpInfo --------------------------------------------------------------------------------------------------------
 
   function opinfo() {
     for (const one of data.opinfo) {
       heading(`OpInfo, ${one.trace} on ${one.platform}`);
       const total = one.operators;
-      note(`${total.covered} of ${total.total} operators (${share(total)}); forward ${total.forward.covered} of `
+      note(`${total.covered} of ${total.total} operators (${share(total.percent)}); forward ${total.forward.covered} of `
         + `${total.forward.total}, backward ${total.backward.covered} of ${total.backward.total}`);
       const names = one.categories.map((c) => label(c.category));
-      chart(`categories-${one.platform}`, [
+      chart(`chart-${one.trace}-${one.platform}`, [
         { type: "bar", name: "this library", x: names, y: one.categories.map((c) => c.percent), marker: { color: color("pass") } },
         { type: "bar", name: "TritorX, published", x: names, y: one.categories.map((c) => c.published), marker: { color: color("none") } },
       ], {
         alt: "OpInfo operators covered by category, beside published figures", barmode: "group", showlegend: true,
         yaxis: { title: { text: "operators (%)" }, range: [0, 100] }, xaxis: { type: "category" },
       });
-      put(plain(["category", "covered", "of", "%", "published %"],
-        one.categories.map((c) => [c.category, c.covered, c.total, c.percent, c.published])));
+      table(`categories-${one.trace}-${one.platform}`, [
+        ["category", "category", id], ["covered", "covered", number], ["total", "total", number], ["%", "percent", number],
+        ["published %", "published", number],
+      ], one.categories);
       heading("Operators that are not covered");
-      table(`operators-${one.platform}`, [
-        ["operator", "name"], ["category", "category"], ["samples", "samples", number], ["state", "state"],
-        ["detail", "detail", { maxWidth: 700 }],
-      ], one.rows);
+      if (!one.rows.length) note("Every operator is covered.");
+      else {
+        table(`operators-${one.trace}-${one.platform}`, [
+          ["operator", "name", id], ["status", "state", state], ["reason", "reason", wide], ["category", "category"], ["samples", "samples", number],
+        ], one.rows);
+      }
     }
   }
+
+  // -- campaigns -----------------------------------------------------------------------------------------------------
 
   function campaigns() {
     heading("Operators that pass, by LLM calls");
@@ -281,47 +198,47 @@
       type: "scatter", mode: "lines", line: { shape: "hv", color: series(i) },
       name: label(`${c.campaign} (${c.total})`), x: [0, ...c.within.map((_, n) => n + 1)], y: [0, ...c.within],
     })), {
-      alt: "Share of operators that pass within so many LLM calls", showlegend: true,
+      alt: "Share of operators that pass within a number of LLM calls", showlegend: true,
       xaxis: { title: { text: "LLM calls of an operator" } }, yaxis: { title: { text: "operators (%)" }, range: [0, 100] },
     });
-    put(plain(["campaign", "model", "passed", "of", "%", "calls", "tokens", "model s", "tests s"], data.campaigns.map((c) => [
-      c.campaign, c.model, c.passed, c.total, c.percent, c.calls, c.tokens, c.seconds.model, c.seconds.tests,
-    ])));
+    table("campaigns", [
+      ["campaign", "campaign", id], ["passed", "passed", number], ["total", "total", number], ["%", "percent", number], ["model", "model"],
+      ["calls", "calls", number], ["tokens", "tokens", number], ["model s", "model_seconds", number], ["tests s", "tests_seconds", number],
+    ], data.campaigns.map((c) => ({ ...c, model_seconds: c.seconds.model, tests_seconds: c.seconds.tests })));
     for (const c of data.campaigns) {
-      heading(`${c.campaign}: answers by what judged them`);
+      heading(`${c.campaign}: answers by outcome`);
       const outcomes = Object.entries(c.outcomes);
       chart(`outcomes-${c.campaign}`, [{
         type: "bar", x: outcomes.map(([o]) => label(o)), y: outcomes.map(([, n]) => n), marker: { color: color("pass") },
       }], { alt: "Answers by outcome", yaxis: { title: { text: "answers" } }, xaxis: { type: "category" } }, 260);
-      put(plain(["feedback", "answers", "answered again", "got further"],
-        Object.entries(c.feedback).map(([k, f]) => [k, f.answers, f.answered_again, f.got_further])));
+      table(`feedback-${c.campaign}`, [
+        ["feedback", "feedback", id], ["answers", "answers", number], ["answered again", "answered_again", number], ["got further", "got_further", number],
+      ], Object.entries(c.feedback).map(([feedback, counts]) => ({ feedback, ...counts })));
     }
     heading("Dialogs");
     const rows = data.dialogs.map((dialog, index) => ({ ...dialog, index }));
     table("dialogs", [
-      ["overload", "overload"], ["campaign", "campaign"], ["stage", "stage"], ["calls", "calls", number],
-      ["tokens", "tokens", number], ["detail", "detail"],
-    ], rows, (row) => openDialog(row.index), "40vh");
-    put(element("div", { id: "dialog" }));
+      ["overload", "overload", id], ["campaign", "campaign", id], ["status", "stage", state], ["reason", "reason", wide],
+      ["calls", "calls", number], ["tokens", "tokens", number],
+    ], rows, { open: (row, opener) => openDialog(data.dialogs[row.index], opener) });
   }
 
-  function openDialog(index) {
-    const dialog = data.dialogs[index];
-    const place = document.getElementById("dialog");
-    place.replaceChildren(element("h2", { id: "dialog-title", tabindex: "-1" }, `${dialog.overload}, ${dialog.campaign}`));
-    for (const turn of dialog.turns) {
+  function openDialog(dialog, opener) {
+    const turns = dialog.turns.map((turn) => {
       const shown = element("div", { class: "turn" }, element("strong", {}, turn.role));
       if (turn.diff) {
-        shown.append(difference(turn.diff), element("details", {}, element("summary", {}, "the whole answer"), lines(turn.text)));
+        shown.append(difference(turn.diff), element("details", {}, element("summary", {}, "the complete answer"), lines(turn.text)));
       } else if (turn.then || turn.text.length < 4000) shown.append(lines(turn.text));
       else shown.append(element("details", {}, element("summary", {}, `${turn.text.length} characters`), lines(turn.text)));
       for (const line of turn.then || []) shown.append(element("p", { class: "note" }, line));
-      place.append(shown);
-    }
-    document.getElementById("dialog-title").focus();
+      return shown;
+    });
+    openDrawer(`${dialog.overload}, ${dialog.campaign}`, [facts([["status", status(dialog.stage)], ["reason", dialog.reason]]), ...turns], opener);
   }
 
-  // The candidates of a search, level by level: a circle for each, its line to what it came from.
+  // -- search for speed ----------------------------------------------------------------------------------------------
+
+  // The candidates of a search, level by level: a circle for each, a line to each parent.
   function drawn(name, attributes = {}, ...children) {
     const made = document.createElementNS("http://www.w3.org/2000/svg", name);
     for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
@@ -362,30 +279,34 @@
   }
 
   function tuning() {
-    for (const search of data.searches) {
+    data.searches.forEach((search, i) => {
       heading(`${search.overload}, ${search.run}`);
-      note(`${search.device}; ${search.skills ? "with" : "without"} skills. A number is how many times as fast a candidate is as the `
-        + "kernel in force, a broken line a second parent; of the limit: what the GPU could do at best.");
-      if (search.open.length) note(`candidate ${search.open.join(", ")} has begun and not ended`);
-      put(tree(search));
-      put(plain(["candidate", "move", "from", "outcome", "times as fast", "noise %", "% of the limit", "calls", "learned", "detail"],
-        search.nodes.map((n) => [
-          n.number, n.move, n.parents.join(", ") || "-", n.outcome, n.mean || "-", +(100 * n.noise).toFixed(2),
-          +(100 * n.reward).toFixed(1), n.calls, n.learned, n.detail,
-        ])));
-    }
+      note(`${search.device}; ${search.skills ? "with" : "without"} skills. A number is the speedup of a candidate over the kernel `
+        + "in force; a broken line leads to a second parent; the limit is the best that the GPU could do.");
+      if (search.open.length) note(`Candidate ${search.open.join(", ")} has begun and not ended.`);
+      if (search.nodes.length > 1) put(tree(search));
+      table(`candidates-${i}`, [
+        ["candidate", "number", { ...number, ...id }], ["status", "outcome", state], ["reason", "reason", wide], ["move", "move"], ["from", "parents", joined],
+        ["speedup", "mean", number], ["noise %", "noise", number], ["% of the limit", "reward", number], ["calls", "calls", number],
+        ["learned", "learned", wide],
+      ], search.nodes.map((n) => ({
+        ...n, mean: n.mean || null, noise: +(100 * n.noise).toFixed(2), reward: +(100 * n.reward).toFixed(1),
+      })));
+    });
   }
+
+  // -- performance and traces ---------------------------------------------------------------------------------------
 
   function performance() {
     heading("Speed against ATen");
-    note("Above 1 the library is faster. The mark is where the call would be if its bytes and operations took no longer than "
-      + "the GPU's best; it stands at 5 where it is beyond. The 60 slowest calls that are not bound by their launch.");
+    note("Above 1 the library is faster. The mark is the limit: the speed if bytes and operations took no longer than the GPU's "
+      + "best, at most 5. The chart shows the 60 slowest calls that are not launch-bound.");
     const rows = data.performance.map((r) => ({
       ...r, ratio: +(r.aten / r.library).toFixed(3), limit: +(r.aten / r.least).toFixed(3),
     })).sort((a, b) => a.ratio - b.ratio);
     const shown = rows.filter((r) => !r.launch_bound).slice(0, 60);
     const names = shown.map((r) => label(`${r.overload} ${r.dtype} ${r.shapes}`.slice(0, 60)));
-    chart("speed", [
+    if (shown.length > 1) chart("speed", [
       { type: "bar", orientation: "h", name: "against ATen", y: names, x: shown.map((r) => r.ratio), marker: { color: color("pass") } },
       { type: "scatter", mode: "markers", name: "at the limit", y: names, x: shown.map((r) => Math.min(r.limit, 5)), marker: { color: color("fail"), symbol: "line-ns-open", size: 13, line: { width: 3 } } },
     ], {
@@ -394,7 +315,7 @@
       shapes: [{ type: "line", x0: 1, x1: 1, yref: "paper", y0: 0, y1: 1, line: { color: color("faint"), dash: "dot" } }],
     }, Math.max(200, 90 + 18 * shown.length));
     table("figures", [
-      ["overload", "overload"], ["dtype", "dtype"], ["shapes", "shapes"], ["ATen us", "aten", number],
+      ["overload", "overload", id], ["dtype", "dtype", id], ["shapes", "shapes", id], ["ATen us", "aten", number],
       ["library us", "library", number], ["limit us", "least", number], ["against ATen", "ratio", number], ["place", "place"],
     ], rows);
   }
@@ -402,8 +323,8 @@
   function traces() {
     for (const [i, trace] of data.traces.entries()) {
       heading(`${trace.name}`);
-      note(`${trace.model} on ${trace.device}: ${trace.calls} calls, ${trace.stored} of them stored`);
-      if (trace.timeline.length) {
+      note(`${trace.model}${trace.device && ` on ${trace.device}`}: ${trace.calls} calls, ${trace.stored} of them stored`);
+      if (trace.timeline.length > 1) {
         const deepest = Math.max(...trace.timeline.map(([, depth]) => depth));
         const of = (around) => trace.timeline.filter(([, , , , kind]) => (kind === "around") === around);
         const bars = (slices, name) => ({
@@ -416,7 +337,7 @@
           xaxis: { title: { text: "estimated microseconds on a nominal chip, of the stored calls" } },
           yaxis: { autorange: "reversed", showticklabels: false }, uniformtext: { minsize: 8, mode: "hide" },
         }, 120 + 26 * (deepest + 1));
-      } else note("too many stored calls to draw as a timeline");
+      } else if (!trace.timeline.length) note("There are too many stored calls to draw a timeline.");
       chart(`memory-${i}`, trace.phases.map((phase, p) => ({
         type: "bar", orientation: "h", name: label(phase || "no phase"), y: trace.memory.map((m) => label(m.module)),
         x: trace.memory.map((m) => m.bytes[p]), marker: { color: series(p) },
@@ -445,23 +366,45 @@
     ["tuning", "Search for speed", tuning, data.searches.length],
     ["performance", "Performance", performance, data.performance.length],
     ["traces", "Traces", traces, data.traces.length],
-  ].filter(([, , , any]) => any);
+  ].filter(([, , , isShown]) => isShown);
   const tabs = document.getElementById("tabs");
   let current = views[0][0];
 
   function select(name) {
     current = name;
-    while (tables.length) tables.pop().destroy();
-    for (const place of main.querySelectorAll(".chart")) Plotly.purge(place);
-    main.replaceChildren();
+    clear();
+    main.dataset.view = name;
     for (const tab of tabs.children) {
       const chosen = tab.dataset.view === name;
       tab.setAttribute("aria-selected", chosen);
       tab.tabIndex = chosen ? 0 : -1;
     }
     views.find(([view]) => view === name)[2]();
+    index();
     history.replaceState(null, "", `#${name}`);
   }
+
+  // An index of the view's headings, if there are more than two.
+  function index() {
+    const heads = [...main.querySelectorAll("h2")];
+    if (heads.length < 3) return;
+    const list = element("ul", {}, ...heads.map((head) => element("li", {}, element("a", { href: `#${head.id}` }, head.textContent))));
+    main.prepend(element("nav", { class: "index", "aria-label": "On this page" }, list));
+  }
+
+  // Shows the view and the heading that an address names, such as #overloads/by-dtype.
+  function follow() {
+    const name = decodeURIComponent(location.hash.slice(1));
+    const [view] = name.split("/");
+    if (!views.some(([known]) => known === view)) return false;
+    if (view !== current || !main.children.length) select(view);
+    if (name !== view) {
+      history.replaceState(null, "", `#${name}`);
+      document.getElementById(name)?.scrollIntoView();
+    }
+    return true;
+  }
+  window.addEventListener("hashchange", follow);
 
   for (const [name, title] of views) {
     const tab = element("button", { type: "button", role: "tab", "aria-controls": "main" }, title);
@@ -486,6 +429,7 @@
   }
   theme.onclick = () => { paint(root.dataset.theme !== "dark"); select(current); };
   paint(matchMedia("(prefers-color-scheme: dark)").matches);
-  const asked = location.hash.slice(1);
-  select(views.some(([name]) => name === asked) ? asked : current);
+  for (const line of document.querySelectorAll("#headlines .headline")) line.parentNode.append(" ", copyButton(line.textContent));
+  matchMedia("(max-width: 640px)").onchange = () => select(current);
+  if (!follow()) select(current);
 })();
