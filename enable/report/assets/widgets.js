@@ -131,6 +131,7 @@ const widgets = (() => {
   // -- tables --------------------------------------------------------------------------------------------------------
 
   const tables = [];
+  window.addEventListener("resize", () => tables.forEach((made) => made.redraw()));
   const isNarrow = () => main.clientWidth < 640;
   const number = { hozAlign: "right", sorter: "number", headerFilterFunc: ">=", headerFilterPlaceholder: "at least" };
   const joined = { mutator: (value) => (Array.isArray(value) ? value.join(", ") : value) };
@@ -211,6 +212,7 @@ const widgets = (() => {
       data: sorted.map((row) => ({ ...row })),
       layout: "fitDataFill",
       responsiveLayout: "hide",
+      autoResize: false, // it redraws when charts appear, too, and a redraw takes the focus from a row
       height: rows.length > 14 ? height : undefined,
       placeholder: "none",
       columns: shown.map((column, i) => cell([column[0], column[1], column[2] ?? {}], i, identifiers)),
