@@ -26,7 +26,7 @@ from verify.judging.judge import Judge
 from verify.judging.standings import Standing, Standings, marked
 from verify.outcome import Outcome, Verdict
 
-ALMOST_ALL = 99.9  # percent: the largest share of less than everything, where rounding would give 100
+ALMOST_ALL = 99.9  # percent: the largest share if anything is missing
 NO_KERNEL = "no kernel"  # the state of an overload that needs a kernel
 _NO_KERNEL_NEEDED = {
     "view": "metadata only; the platform provides it",

@@ -10,7 +10,7 @@ from enable.cover.coverage import ALMOST_ALL
 from enable.naming import counted
 from verify.outcome import Outcome
 
-_LEAST = 0.1  # percent: smaller shares of the leading operator are not written as a number
+_LEAST = 0.1  # percent: smaller shares are not written as a number
 
 
 @dataclass(frozen=True)

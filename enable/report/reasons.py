@@ -14,14 +14,14 @@ from traces.overloads import resolve
 from verify.judging.standings import ENOUGH
 from verify.outcome import Outcome
 
-NOT_RUN = "not run"  # the state of an overload whose cases were skipped
-OTHER = "other"  # category of an operator without a better one
-_MOST = 300  # characters of a reason
+NOT_RUN = "not run"  # a state: the cases were skipped
+OTHER = "other"  # the fallback category
+_MOST = 300  # characters
 _STATES = {
     NO_KERNEL: "the library has no kernel for it",
     NOT_RUN: "its cases were skipped, because an operator that calls it had failed",
 }
-_COMMAND = "; try it: "  # begins the command in a detail of enable/trust.py
+_COMMAND = "; try it: "  # precedes the command that enable/trust.py suggests
 
 
 def reason(state: str, detail: str, independent: int | None = None) -> str:
