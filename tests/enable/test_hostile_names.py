@@ -14,6 +14,7 @@ from enable.cli import run
 from enable.tables import markdown_table, table
 from enable.terminal import LAYOUT, printable
 
+CHROMIUM = shutil.which("chromium")
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 NAME = "\x1b[31mred\u202e\u2066\x00<img src=x onerror=hostile=1>"  # an escape sequence, two bidi controls, NUL, markup
 SHOWN = r"\x1b[31mred\u202e\u2066\x00<img src=x onerror=hostile=1>"
@@ -101,6 +102,30 @@ def test_the_page_gets_no_control_characters(workspace):
     assert not [t for t in texts(data) if CONTROL.search(t)]
     body = text.partition("<body>")[2].partition('<script type="application/json"')[0]
     assert not CONTROL.search(body) and "<img" not in body
+
+
+def test_the_page_shows_escapes_in_chromium(workspace):
+    playwright = pytest.importorskip("playwright.sync_api")
+    if CHROMIUM is None:
+        pytest.skip("no chromium here")
+    page = workspace / "shown.html"
+    assert run(["--workspace", str(workspace / "w"), "report", FILE, "--out", str(page)]) == 0
+    with playwright.sync_playwright() as started:
+        chromium = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+        shown = chromium.new_page(viewport={"width": 400, "height": 800})
+        shown.goto(page.as_uri())
+        assert shown.locator("#headlines .headline").first.inner_text().startswith(f"{FILE_SHOWN} ({SHOWN}) on sim: ")
+        for tab in shown.locator("#tabs button").all():
+            tab.click()
+            texts = "".join(shown.locator("body").all_text_contents()).partition('{"format"')[0]
+            assert SHOWN in texts and not CONTROL.search(texts), tab.inner_text()
+            assert shown.evaluate("document.documentElement.scrollWidth") <= 400, tab.inner_text()
+        shown.get_by_role("tab", name="Overloads").click()
+        shown.locator("#overloads .tabulator-row", has_text="red").first.click()
+        assert shown.locator("#drawer-title").inner_text() == f"aten::relu{SHOWN}"
+        assert not CONTROL.search(shown.locator("#drawer").inner_text())
+        assert shown.evaluate("window.hostile") is None and shown.locator("img").count() == 0
+        chromium.close()
 
 
 def test_names_in_json_are_the_names_themselves(workspace):
