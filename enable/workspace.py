@@ -60,6 +60,11 @@ class Workspace:
         return self.root / "dialogs"
 
     @property
+    def verdict_file(self) -> Path:
+        """Return the path of the verdict store."""
+        return self.root / _VERDICTS
+
+    @property
     def fused(self) -> Path:
         """Return the directory of subgraphs that `enable fuse` found."""
         return self.root / "fusions"
@@ -180,7 +185,7 @@ class Workspace:
         if self.is_read_only:
             return VerdictStore(_aside(self.root) / _VERDICTS, say)
         self.create()
-        return VerdictStore(self.root / _VERDICTS, say)
+        return VerdictStore(self.verdict_file, say)
 
 
 @cache

@@ -10,8 +10,11 @@ import typer
 
 from enable.help import examples
 from enable.naming import counted
-from enable.options import PLATFORM, AsJson, Library
+from enable.options import PLATFORM, AsJson, Library, typed
 from traces import UserError
+
+MOST_PORT = 65_535
+UNSERVED = ("--out", "--json", "--since", "--benchmark")  # options for the page in a file
 
 EPILOG = examples(
     {
@@ -20,6 +23,7 @@ EPILOG = examples(
             "enable report nanogpt --campaign first --platform sim --platform cuda"
         ),
         "Show the changes since an earlier report": "enable report --since report.html --out new.html",
+        "Follow a campaign or a coverage run in a browser while it runs": "enable report --serve",
     }
 )
 
@@ -48,17 +52,34 @@ def command(  # noqa: PLR0913 - one parameter an option
     out: Annotated[Path, typer.Option(metavar="FILE", help="Page to write; an existing file is replaced.")] = Path(
         "report.html"
     ),
+    serve: Annotated[
+        bool,
+        typer.Option(
+            "--serve", help="Serve a live page on this machine that follows running commands, and write no file."
+        ),
+    ] = False,
+    port: Annotated[
+        int | None, typer.Option(help="Port of the live page on 127.0.0.1.", show_default="a free one")
+    ] = None,
     as_json: AsJson = False,
     library: Library = None,
 ) -> None:
-    """Write all results as one HTML page.
+    """Write all results as one HTML page, or follow running commands on a live page.
 
     The page opens without a network. It begins with one sentence for each model and platform, and shows missing
     operators, the verdict on every overload with its reason, failing cases with the kernel's source and a map of wrong
     elements, OpInfo by category, campaigns with their dialogs, speed, and traces.
 
     Kernels without a verdict are judged first, as by `enable coverage`.
+
+    --serve follows `enable generate`, `enable refine` and `enable coverage` in the same workspace: progress, failing
+    cases, dialogs, cost and coverage by model. It judges and writes nothing, and may start before, during or after
+    them. The first line that it prints is the page's URL. Ctrl-C ends it.
     """
+    if serve or port is not None:
+        _check_serving(serve, port, list(typed(context)))
+        _serve(context, traces or [], campaign or [], platform or [PLATFORM], library, port or 0)
+        return
     from enable.report.data import report
     from enable.workspace import Workspace
     from traces.format import write_durably
@@ -84,3 +105,31 @@ def command(  # noqa: PLR0913 - one parameter an option
     lines = [*texts_of(content["headlines"]), f"{out}: {models}, {overloads}, {len(text) / 1e6:.1f} MB"]
     lines += [f"  {counted(failing, 'failing case')} shown"] if failing else []
     typer.echo("\n".join(map(printable, [*lines, "  next  open it in a browser; it needs no network"])))
+
+
+def _serve(  # noqa: PLR0913 - one parameter an option
+    context: typer.Context, traces: list[str], campaigns: list[str], platforms: list[str], base: Path | None, port: int
+) -> None:
+    """Serve the live page until a signal ends the command."""
+    from enable.stopping import stoppable
+
+    assert context.parent is not None
+    with stoppable(["enable", *typed(context.parent), "report", *typed(context)]):
+        from enable.report.live import LiveReport
+        from enable.report.live_server import serve
+        from enable.workspace import Workspace
+
+        workspace = Workspace(context.obj)
+        serve(LiveReport(workspace, base, traces, campaigns, platforms), workspace.root, port, typer.echo)
+
+
+def _check_serving(serve: bool, port: int | None, words: list[str]) -> None:
+    """Raise UserError for options that contradict each other, and for a port that does not exist."""
+    free = "leave it out for a free one: enable report --serve"
+    if not serve:
+        raise UserError(f"--port {port} is for the live page; type: enable report --serve --port {port}")
+    if port is not None and not 1 <= port <= MOST_PORT:
+        raise UserError(f"--port {port}: name a port from 1 to {MOST_PORT}, or {free}")
+    contradicting = [word for word in words if word in UNSERVED]
+    if contradicting:
+        raise UserError(f"{', '.join(contradicting)}: --serve writes no report; leave one of the two out")

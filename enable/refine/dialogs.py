@@ -6,7 +6,7 @@ Used by the commands `enable dialog list`, `show` and `answer`.
 from __future__ import annotations
 
 import fcntl
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -134,13 +134,24 @@ class DialogRun:
         return self.workspace.command("dialog", name, *campaign, self.overload)
 
 
-def runs(workspace: Workspace, overload: str | None = None, campaign: str | None = None) -> list[DialogRun]:
+def _read_torn(journal: Path) -> list[Record]:
+    """Return a journal's records; skip an incomplete last line."""
+    return read_journal(journal, torn=True)
+
+
+def runs(
+    workspace: Workspace,
+    overload: str | None = None,
+    campaign: str | None = None,
+    read: Callable[[Path], list[Record]] = _read_torn,
+) -> list[DialogRun]:
     """Return all dialog runs in the workspace and its campaigns, sorted by name.
 
     Args:
         workspace: Workspace to search.
         overload: Only runs for this operator, unless None.
         campaign: Only runs for this campaign, unless None; '' means runs outside campaigns.
+        read: Returns a journal's records, for example from a cache.
 
     Raises:
         UserError: If `overload` is not an overload name, or if there is no such campaign.
@@ -156,17 +167,19 @@ def runs(workspace: Workspace, overload: str | None = None, campaign: str | None
         run
         for name, home in chosen.items()
         for where in sorted(home.glob(pattern))
-        for run in _runs_in(workspace, where, name)
+        for run in _runs_in(workspace, where, name, read)
     ]
 
 
-def _runs_in(workspace: Workspace, where: Path, campaign: str) -> Iterator[DialogRun]:
+def _runs_in(
+    workspace: Workspace, where: Path, campaign: str, read: Callable[[Path], list[Record]]
+) -> Iterator[DialogRun]:
     """Yield the runs in one operator's directory, ordered by number."""
     directories = [run for run in runs_of(where) if (run / NAME).is_file()]
     for directory in directories:
         latest = directory == directories[-1]
         try:
-            records = read_journal(directory / NAME, torn=True)
+            records = read(directory / NAME)
         except UserError as error:
             yield DialogRun(
                 workspace, where.name.replace(".", "::", 1), campaign, directory, latest, problem=str(error)

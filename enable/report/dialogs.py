@@ -27,10 +27,10 @@ def campaigns(workspace: Workspace, names: Sequence[str]) -> dict[str, Any]:
         row["outcomes"] = {str(k): int(n) for k, n in result.answers.outcome.value_counts().items()}
     dialogs = [(name, run) for name in names for run in runs(workspace, campaign=name)]
     dialogs.sort(key=lambda pair: pair[1].as_json()["stage"] == "PASSED")
-    return {**data, "dialogs": [_dialog(name, run) for name, run in dialogs[:MOST_DIALOGS]]}
+    return {**data, "dialogs": [dialog_data(name, run) for name, run in dialogs[:MOST_DIALOGS]]}
 
 
-def _dialog(campaign: str, run: DialogRun) -> dict[str, Any]:
+def dialog_data(campaign: str, run: DialogRun) -> dict[str, Any]:
     """Return one dialog with its messages and answers."""
     row, before = run.as_json(), ""
     turns: list[dict[str, Any]] = []
