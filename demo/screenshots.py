@@ -18,14 +18,15 @@ IMAGES = ROOT / "docs" / "images"
 PROGRAM = Path(sys.executable).with_name("enable")
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")  # else the one that `playwright install` keeps
 FLAGS = ("--no-sandbox", "--disable-gpu", "--hide-scrollbars")
-WIDE, NARROW = (1280, 900), (400, 800)  # pixels
+WIDE, NARROW, LONG = (1280, 900), (400, 800), (1280, 1300)  # pixels
 MOST_BYTES = 250_000  # for one picture, so that the repository stays small
 SECONDS = 120  # for a page to be ready
 
 
 def main() -> None:
     """Write the pictures."""
-    demo = Path(os.environ.get("DEMO", ROOT / ".demo")).absolute()
+    os.chdir(ROOT)  # the pages name the workspace by its path, which is short from here
+    demo = Path(os.environ.get("DEMO", ".demo"))
     if not (demo / "workspace" / "traces" / "nanogpt.trace").is_dir():
         sys.exit(f"{demo}: no demo here; type: make demo")
     os.environ |= {"ENABLE_WORKSPACE": str(demo / "workspace"), "ENABLE_LIBRARY": str(demo / "library")}
@@ -38,7 +39,7 @@ def main() -> None:
                 with opened(chromium, page.as_uri(), size) as shown:
                     shown.locator("#main h2").first.wait_for(timeout=1000 * SECONDS)
                     save(shown, name)
-        with served() as url, opened(chromium, url, WIDE) as shown:
+        with served() as url, opened(chromium, url, LONG) as shown:
             shown.locator("#models tr", has_text="nanogpt").wait_for(timeout=1000 * SECONDS)
             dialog = shown.locator("#dialogs .tabulator-row").first
             if dialog.count():
@@ -69,9 +70,11 @@ def served():
 
 
 def save(page: Page, name: str) -> None:
-    """Write what the window shows, and print the file and its size."""
-    path = IMAGES / name
-    size = len(page.screenshot(path=path, animations="disabled"))
+    """Write what the window shows, without empty space below it, and print the file and its size."""
+    path, window = IMAGES / name, page.viewport_size
+    height = min(window["height"], page.evaluate("Math.ceil(document.body.getBoundingClientRect().height)"))
+    clip = {"x": 0, "y": 0, "width": window["width"], "height": height}
+    size = len(page.screenshot(path=path, clip=clip, animations="disabled"))
     if size > MOST_BYTES:
         sys.exit(f"{path}: {size} bytes, more than {MOST_BYTES}; show less of the page")
     sys.stdout.write(f"{path.relative_to(ROOT)}: {size / 1000:.0f} kB\n")
