@@ -18,7 +18,6 @@ UNSERVED = ("--out", "--json", "--since", "--benchmark")  # options for the page
 
 EPILOG = examples(
     {
-        "Report on all traces in the workspace": "enable report",
         "Report on one model and one campaign, on two platforms": (
             "enable report nanogpt --campaign first --platform sim --platform cuda"
         ),
@@ -64,7 +63,7 @@ def command(  # noqa: PLR0913 - one parameter an option
     as_json: AsJson = False,
     library: Library = None,
 ) -> None:
-    """Write all results as one HTML page, or follow running commands on a live page.
+    """Write all results as one HTML page, or serve a live page.
 
     The page opens without a network. It begins with one sentence for each model and platform, and shows missing
     operators, the verdict on every overload with its reason, failing cases with the kernel's source and a map of wrong
