@@ -29,6 +29,7 @@ from capture.stance import force_eager
 from capture.tape import of_this_rank
 from capture.targets import CaptureTarget
 from traces.errors import UserError
+from traces.program import program_name
 from traces.store import Trace
 from traces.writer import remove_trace
 
@@ -164,7 +165,7 @@ def _step(target: CaptureTarget, batch: Any, phase: Any) -> Any:
         return target.training.step(batch, phase)
     except (RuntimeError, MemoryError, OverflowError) as error:
         reason = str(error).partition("\n")[0][:200]
-        raise UserError(f"{target.name}: a training step failed ({reason}); see: enable models") from error
+        raise UserError(f"{target.name}: a training step failed ({reason}); see: {program_name()} models") from error
 
 
 def _next_batch(target: CaptureTarget) -> Any:
@@ -174,7 +175,7 @@ def _next_batch(target: CaptureTarget) -> Any:
         raise UserError(f"{target.name}: its data end before the last step; ask for fewer with --steps") from error
     except (ValueError, RuntimeError, MemoryError) as error:
         reason = str(error).partition("\n")[0][:200]
-        raise UserError(f"{target.name}: no batch can be had ({reason}); see: enable models") from error
+        raise UserError(f"{target.name}: no batch can be had ({reason}); see: {program_name()} models") from error
 
 
 def _number(loss: Any) -> list[float]:

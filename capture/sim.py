@@ -29,6 +29,7 @@ from traces.errors import UserError
 from traces.facts import tagged
 from traces.live import tensors_in
 from traces.overloads import in_python, kind, name_of, resolve, written
+from traces.program import program_name
 from traces.widening import answer
 
 NAME = "sim"
@@ -94,7 +95,9 @@ def _serving() -> Iterator[None]:
 def missing(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Raise NotImplementedError, as the executor of a bare device."""
     name = name_of(op)
-    raise NotImplementedError(f"{name}: device sim has no kernel for it; write one: enable refine --op {name}")
+    raise NotImplementedError(
+        f"{name}: device sim has no kernel for it; write one: {program_name()} refine --op {name}"
+    )
 
 
 def _is_composite(func: OpOverload) -> bool:

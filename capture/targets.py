@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, get_type_hints
 from capture.settings import Setting, parse
 from traces.errors import UserError
 from traces.packaging import qualified
+from traces.program import program_name
 
 if TYPE_CHECKING:
     from capture.factories import Program
@@ -130,7 +131,9 @@ def _of_zoo(name: str, texts: Mapping[str, str], device: str) -> CaptureTarget:
             training = module.build(config, device=device)
     except (ValueError, RuntimeError, OverflowError, MemoryError) as error:
         reason = str(error).partition("\n")[0][:200]
-        raise UserError(f"{name}: cannot be built with these settings ({reason}); see: enable models") from error
+        raise UserError(
+            f"{name}: cannot be built with these settings ({reason}); see: {program_name()} models"
+        ) from error
     return CaptureTarget(name, dataclasses.asdict(config), device, training)
 
 
@@ -144,7 +147,9 @@ def _able_to_build(device: str) -> AbstractContextManager[Any]:
 def _module(name: str) -> Any:
     choices = describe_models()
     if name not in choices:
-        raise UserError(f"no model {name!r}; choose from {', '.join(choices)} (enable models describes them), {_HINT}")
+        raise UserError(
+            f"no model {name!r}; choose from {', '.join(choices)} ({program_name()} models describes them), {_HINT}"
+        )
     return importlib.import_module(qualified(f"models.{name}"))
 
 

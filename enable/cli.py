@@ -23,6 +23,7 @@ from enable import commands, progress
 from enable.help import Command, CommandGroup, TopLevelGroup
 from enable.options import WORKSPACE, WORKSPACE_VARIABLE
 from traces import UserError
+from traces.program import adopt_typed_name, program_label, program_name, program_words
 
 # Some typer releases bundle click and others depend on it, so take ClickException from typer's own base classes.
 _ClickException: type[Exception] = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
@@ -88,6 +89,7 @@ for _module in _NAMES:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the program on `arguments` (default: the process's own) and exit."""
+    adopt_typed_name()
     status = run(sys.argv[1:] if arguments is None else arguments)
     if "triton" not in sys.modules:  # triton reports its objects as leaks if they are not collected
         gc.freeze()  # skip the garbage collection at exit, which takes 0.5 s
@@ -98,7 +100,7 @@ def run(arguments: list[str]) -> int:
     """Run the program on `arguments` and return its exit status."""
     try:
         arguments = _workspace_first(arguments)
-        status = app(arguments, prog_name="enable", standalone_mode=False)
+        status = app(arguments, prog_name=program_name(), standalone_mode=False)
     except UserError as error:
         return _fail(str(error))
     except _ClickException as error:
@@ -115,7 +117,7 @@ def run(arguments: list[str]) -> int:
         return _fail(f"{error.filename or 'the output'}: {error.strerror}; free space or choose another place")
     if status == _INTERRUPTED:  # typer also returns this status for Ctrl-C, without a message
         resumed = [a for a in arguments if a != "--restart"]
-        _say(f"interrupted; to go on, run: {shlex.join(['enable', *resumed])}")
+        _say(f"interrupted; to go on, run: {shlex.join([*program_words(), *resumed])}")
     return status if isinstance(status, int) else 0
 
 
@@ -134,7 +136,7 @@ def _workspace_first(arguments: list[str]) -> list[str]:
         elif word == _WORKSPACE:
             directory = next(words, None)
             if directory is None:
-                raise UserError(f"{_WORKSPACE} names no directory; see: enable --help")
+                raise UserError(f"{_WORKSPACE} names no directory; see: {program_name()} --help")
             first += [word, directory]
         else:
             (first if word.startswith(f"{_WORKSPACE}=") else rest).append(word)
@@ -144,7 +146,7 @@ def _workspace_first(arguments: list[str]) -> list[str]:
 def _usage(error: Exception, arguments: list[str]) -> str:
     """Return a message with the usage error, the choices, and the command that explains them."""
     context = getattr(error, "ctx", None)
-    words = ["enable", *[a for a in arguments if a in _NAMES][:1]]
+    words = [program_name(), *[a for a in arguments if a in _NAMES][:1]]
     path = context.command_path if context is not None else " ".join(words)
     message = " ".join(error.format_message().split()).rstrip(".")  # type: ignore[attr-defined]
     unknown = re.match(r"No such command '(.*?)'", message)
@@ -164,4 +166,4 @@ def _fail(message: str) -> int:
 def _say(message: str) -> None:
     """End the progress line and print a message."""
     progress.reset()
-    progress.say(f"enable: {message}")
+    progress.say(f"{program_label()}: {message}")

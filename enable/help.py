@@ -5,10 +5,14 @@ Rich markup is off, so the pages are plain text that can be copied and compared.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from copy import copy
 from typing import Any
 
 from typer.core import TyperCommand, TyperGroup
+
+from traces.program import program_name
 
 SECTIONS = {  # the commands under each heading of `enable --help`, in the order in which they are listed
     "Record": ("capture", "trace", "models", "survey"),
@@ -17,6 +21,7 @@ SECTIONS = {  # the commands under each heading of `enable --help`, in the order
     "Run": ("run", "export", "library"),
     "Set up": ("doctor", "platform", "shell"),
 }
+_COMMAND = re.compile(rf"\benable( +(?:{'|'.join(name for names in SECTIONS.values() for name in names)}|COMMAND)\b)")
 _UNLIMITED = 10_000  # characters; a long summary is wrapped and not cut off
 
 
@@ -29,8 +34,30 @@ def examples(commands: Mapping[str, str]) -> str:
     return "\n".join(["Examples:", *(f"  # {purpose}.\n  {command}" for purpose, command in commands.items())])
 
 
+def in_typed_words(text: str) -> str:
+    """Return a text with the commands that it names as the user types them: `enablekit coverage` without the function.
+
+    Help texts are written with `enable`, as the pages of the documentation are.
+    """
+    return _COMMAND.sub(lambda match: f"{program_name()}{match[1]}", text)
+
+
+def _worded(command: Any) -> Any:
+    """Return a copy of a command whose help page names the program as it was typed."""
+    copied = copy(command)
+    copied.params = [copy(parameter) for parameter in command.params]
+    for documented in (copied, *copied.params):
+        if getattr(documented, "help", None):
+            documented.help = in_typed_words(documented.help)
+    return copied
+
+
 class Command(TyperCommand):
     """A command whose epilog is printed unchanged, so that its lines can be copied."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the page with the program's name as it was typed."""
+        super(Command, _worded(self)).format_help(ctx, formatter)
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """Write the epilog without wrapping it."""
@@ -42,6 +69,10 @@ class CommandGroup(TyperGroup):
 
     sections: Mapping[str, tuple[str, ...]] = {}
 
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the page with the program's name as it was typed."""
+        super(CommandGroup, _worded(self)).format_help(ctx, formatter)
+
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """Write the epilog without wrapping it."""
         _write_unchanged(self.epilog, formatter)
@@ -52,7 +83,11 @@ class CommandGroup(TyperGroup):
         rest = tuple(name for name in self.list_commands(ctx) if name not in named)
         for heading, names in {**self.sections, "Commands": rest}.items():
             commands = {name: self.get_command(ctx, name) for name in names}
-            rows = [(name, c.get_short_help_str(_UNLIMITED)) for name, c in commands.items() if c and not c.hidden]
+            rows = [
+                (name, in_typed_words(c.get_short_help_str(_UNLIMITED)))
+                for name, c in commands.items()
+                if c and not c.hidden
+            ]
             if rows:
                 with formatter.section(heading):
                     formatter.write_dl(rows)
@@ -68,4 +103,4 @@ def _write_unchanged(text: str | None, formatter: Any) -> None:
     """Write a text after an empty line."""
     if text:
         formatter.write_paragraph()
-        formatter.write(f"{text}\n")
+        formatter.write(f"{in_typed_words(text)}\n")

@@ -41,6 +41,7 @@ from enable.workspace import Workspace
 from generate.kernel_library import Library, Match
 from traces import UserError
 from traces.overloads import may_draw, name_of, resolve
+from traces.program import program_name
 from verify import platforms
 from verify.comparison.laws import judged_by
 from verify.judging.standings import ENOUGH, Standing, Standings
@@ -278,9 +279,10 @@ class _Executor:
         if reason == OVERLAP:
             remedy = "clone one of the tensors"
         elif reason.startswith(LISTS):
-            remedy = f"extend its kernel: enable library show {name}"
+            remedy = f"extend its kernel: {program_name()} library show {name}"
         if reason.startswith(UNJUDGED.format("")):
-            remedy = "record such calls and judge them: enable capture, enable coverage; or leave out only='judged'"
+            program = program_name()
+            remedy = f"record such calls and judge them: {program} capture, {program} coverage; or omit only='judged'"
         raise NotImplementedError(f"{name}: device {sim.NAME} may not use its kernel: {reason}; {remedy}")
 
 
@@ -329,7 +331,9 @@ def _match(library: Library, overload: str) -> Match:
     """Return the overload's kernel; raise UserError if there is none."""
     match = library.match(overload)
     if match is None:
-        raise UserError(f"{overload}: the library has no kernel for it; write one: enable refine --op {overload}")
+        raise UserError(
+            f"{overload}: the library has no kernel for it; write one: {program_name()} refine --op {overload}"
+        )
     return match
 
 
@@ -390,11 +394,14 @@ def _refusal(overload: str, reason: str, workspace: Workspace, platform: Platfor
     if reason.startswith(UNTRIED):
         return f"{overload}: its kernel is {reason}; or use it all the same (--unverified)"
     if reason != NOT_VERIFIED:
-        return f"{overload}: {reason}; look at it: enable verify {overload}; or use it all the same (--unverified)"
+        look = f"{program_name()} verify {overload}"
+        return f"{overload}: {reason}; look at it: {look}; or use it all the same (--unverified)"
     return f"{overload}: its kernel is not verified in {workspace.root}; {_remedy(overload, platform)}"
 
 
 def _remedy(subject: str, platform: Platform) -> str:
     """Return the command that verifies a kernel."""
     on = "" if platform.typed == PLATFORM else f" --platform {platform.typed}"
-    return f"verify it: enable verify {subject}{on}; or use unverified kernels (--unverified, unverified=True)"
+    return (
+        f"verify it: {program_name()} verify {subject}{on}; or use unverified kernels (--unverified, unverified=True)"
+    )

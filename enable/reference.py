@@ -16,6 +16,7 @@ from tempfile import TemporaryDirectory
 import typer
 
 from enable.cli import app, run
+from traces.program import BUILTIN_NAME, NAME_VARIABLE
 
 _WIDTH = "100"  # columns
 _OPERATORS = """# Overloads of the library
@@ -34,6 +35,7 @@ derived from these and have no row.
 def help_of(*command: str) -> str:
     """Return the output of `enable COMMAND --help` in a terminal of 100 columns."""
     os.environ["COLUMNS"] = _WIDTH
+    os.environ[NAME_VARIABLE] = BUILTIN_NAME  # as in the other pages
     with contextlib.redirect_stdout(io.StringIO()) as text:
         run([*command, "--help"])
     return "\n".join(line.rstrip() for line in text.getvalue().strip().split("\n"))

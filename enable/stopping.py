@@ -9,6 +9,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
 
+from traces.program import program_label
+
 _STOPS = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -35,7 +37,7 @@ def stoppable(words: Sequence[str]) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        sys.stderr.write(f"enable: interrupted; to go on, run: {shlex.join(words)}\n")
+        sys.stderr.write(f"{program_label()}: interrupted; to go on, run: {shlex.join(words)}\n")
         raise SystemExit(128 + (received or [signal.SIGINT])[0]) from None
     finally:
         for each, handler in previous_handlers.items():

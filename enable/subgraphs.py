@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from traces import TraceError, UserError
 from traces.format import parse_json, write_durably
+from traces.program import program_name
 
 if TYPE_CHECKING:
     from traces.store import Trace
@@ -112,12 +113,16 @@ class Fusion:
             fusion = cls(subgraph, str(fields["kind"]), uses)
         except (OSError, KeyError, TypeError, ValueError, AttributeError) as error:
             raise TraceError(
-                f"{path}: not a fusion ({error!r}); remove it and find it anew: enable fuse MODEL"
+                f"{path}: not a fusion ({error!r}); remove it and find it anew: {program_name()} fuse MODEL"
             ) from error
         if fusion.overload != fields["overload"] or path.name != file_name(fusion.overload):
-            raise TraceError(f"{path}: holds {fusion.overload}, its name says another; find it anew: enable fuse MODEL")
+            raise TraceError(
+                f"{path}: holds {fusion.overload}, its name says another; find it anew: {program_name()} fuse MODEL"
+            )
         if any(len(use.inputs) != len(subgraph.inputs) for use in uses):
-            raise TraceError(f"{path}: a use has not {len(subgraph.inputs)} inputs; find it anew: enable fuse MODEL")
+            raise TraceError(
+                f"{path}: a use has not {len(subgraph.inputs)} inputs; find it anew: {program_name()} fuse MODEL"
+            )
         return fusion
 
     def cases(self, open_trace: Callable[[str], Trace], only: str | None = None) -> Iterator[Case]:
@@ -182,7 +187,9 @@ def _case(fusion: Fusion, trace: Trace, use: RecordedUse) -> Case | None:
     except (KeyError, TypeError, IndexError) as error:
         raise TraceError(f"{trace.path}: no inputs of {fusion.overload} there ({error!r})") from error
     if shapes != use.shapes or dtypes != tuple(a.dtype for a in fusion.subgraph.inputs):
-        raise TraceError(f"{trace.path} was recorded anew since {fusion.overload} was found: enable fuse {use.trace}")
+        raise TraceError(
+            f"{trace.path} was recorded anew since {fusion.overload} was found: {program_name()} fuse {use.trace}"
+        )
     name = blake3("\n".join(identities).encode()).hexdigest()[:32]
     signature = blake3(f"{fusion.overload}{layouts}".encode()).hexdigest()[:16]
     return Case(name, fusion.overload, signature, partial(_packed, trace, use), shapes, dtypes)
@@ -206,5 +213,5 @@ def check_known(fusions: Mapping[str, Fusion], overload: str) -> Fusion:
     """Return the fusion with this name. Raise UserError if there is none."""
     if overload not in fusions:
         have = ", ".join(list(fusions)[:4]) or "none yet"
-        raise UserError(f"no fusion {overload} here (there are: {have}); find some: enable fuse MODEL")
+        raise UserError(f"no fusion {overload} here (there are: {have}); find some: {program_name()} fuse MODEL")
     return fusions[overload]

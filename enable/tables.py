@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,10 +18,12 @@ if TYPE_CHECKING:
     from traces import Report, Trace
     from traces.audit import Audit
 
+OPTIONAL_OF_DIALOGS = ("category", "tokens", "dialogs", "LLM calls", "kernel")  # for dialogs' results
 PHASES = ("forward", "loss", "backward", "clip", "optimizer")
 NOTHING_TO_COVER = "no operator of this trace needs a kernel: it holds views, memory and transfer alone"
 _WIDTH = 96  # cells are cut to this many characters
-_NARROWEST = 12  # minimum width of a text column, however narrow the terminal is
+_READABLE = 20  # a text column keeps this width as long as there are optional columns to drop
+_NARROWEST = 8  # minimum width of a text column, however narrow the terminal is
 
 
 def markdown_table(rows: list[dict[str, Any]]) -> str:
@@ -29,39 +33,57 @@ def markdown_table(rows: list[dict[str, Any]]) -> str:
     return "\n".join([lines[0], "|" + "---|" * len(rows[0]), *lines[1:]])
 
 
-def table(rows: list[dict[str, Any]]) -> str:
+def table(rows: list[dict[str, Any]], optional: Sequence[str] = ()) -> str:
     """Return rows as aligned text: numbers to the right, text to the left.
 
-    On a terminal the table is colored and, if possible, no wider than the terminal. The first column identifies a row,
-    so it is never cut. Every other cell is limited to 96 characters.
+    The first column identifies a row, so it is never cut or wrapped; every other cell is limited to 96 characters. On a
+    terminal the table is colored and fits the width: empty and optional columns are dropped, and long texts wrapped.
+
+    Args:
+        rows: Cells by column.
+        optional: Columns that a narrow terminal does without, the least important first.
     """
     names = list(dict.fromkeys(name for row in rows for name in row))
     numeric = {n for n in names if all(isinstance(r.get(n), int | float) and not isinstance(r[n], bool) for r in rows)}
     cells = {name: [_text(name), *(_text(row.get(name)) for row in rows)] for name in names[:1]}
     cells |= {name: [_text(name), *(_cell(row.get(name)) for row in rows)] for name in names[1:]}
     widths = {name: max(map(len, column)) for name, column in cells.items()}
-    _fit(widths, [name for name in names[1:] if name not in numeric], terminal.width(sys.stdout))
-    lines = (
-        "  ".join(
-            cells[name][i].rjust(widths[name])
-            if name in numeric
-            else terminal.coloured(_cut(cells[name][i], widths[name]).ljust(widths[name]))
-            for name in names
-        )
-        for i in range(len(rows) + 1)
-    )
-    return "\n".join(line.rstrip() for line in lines)
+    empty = [name for name in names[1:] if not any(cells[name][1:])]
+    texts = [name for name in names[1:] if name not in numeric]
+    _fit(widths, texts, [*empty, *(name for name in optional if name in names[1:])], terminal.width(sys.stdout))
+    lines = []
+    for i in range(len(rows) + 1):
+        wrapped = [
+            [cells[name][i]] if name == names[0] else textwrap.wrap(cells[name][i], width, break_on_hyphens=False)
+            for name, width in widths.items()
+        ]
+        for parts in zip_longest(*(column or [""] for column in wrapped), fillvalue=""):
+            padded = (
+                part.rjust(width) if name in numeric else terminal.coloured(part.ljust(width))
+                for part, (name, width) in zip(parts, widths.items(), strict=True)
+            )
+            lines.append("  ".join(padded).rstrip())
+    return "\n".join(lines)
 
 
-def _fit(widths: dict[str, int], texts: list[str], columns: int | None) -> None:
-    """Narrow text columns, last first, until the table fits the terminal; each keeps its heading."""
+def _fit(widths: dict[str, int], texts: list[str], optional: list[str], columns: int | None) -> None:
+    """Drop optional columns, then narrow text columns, the widest first, until the table fits the terminal."""
     if columns is None:
         return
-    over = sum(widths.values()) + 2 * (len(widths) - 1) - columns
-    for name in reversed(texts):
-        reduction = max(0, min(over, widths[name] - max(len(name), _NARROWEST)))
-        widths[name] -= reduction
-        over -= reduction
+
+    def excess(limit: int) -> int:
+        least = {name: min(width, limit) if name in texts else width for name, width in widths.items()}
+        return sum(least.values()) + 2 * (len(least) - 1) - columns
+
+    for name in optional:
+        if excess(_READABLE) > 0:
+            widths.pop(name, None)
+    narrowest = _READABLE if excess(_READABLE) <= 0 else _NARROWEST
+    for _ in range(max(0, excess(_WIDTH))):
+        widest = max((name for name in texts if name in widths), key=widths.__getitem__, default=None)
+        if widest is None or widths[widest] <= narrowest:
+            return
+        widths[widest] -= 1
 
 
 def _cut(text: str, columns: int) -> str:
@@ -88,22 +110,27 @@ def size(nbytes: float) -> str:
     return f"{nbytes:.1f} GiB"
 
 
-def coverage_tables(coverage: Coverage, missing: str, next_: str) -> str:
+def coverage_tables(coverage: Coverage, missing: str, next_: str, stronger: Callable[[str], str]) -> str:
     """Return the table of overloads that need a kernel, and the summary below it.
 
-    `missing` and `next_` are commands to suggest if something fails.
+    Args:
+        coverage: The coverage.
+        missing: Command that lists the missing overloads.
+        next_: Command that repairs the failing overloads.
+        stronger: Returns the command that tries a kernel on more cases, for an overload.
     """
     from enable.cover.coverage import (
         NO_KERNEL,  # imported late, because `enable capture` imports this module into a user's process
     )
-    from verify.judging.standings import ENOUGH
+    from verify.judging.standings import ENOUGH, FEW_CASES
 
     rows = [
         {
             "overload": r.overload,
             "calls": r.calls,
             "cases": r.cases,
-            "outcome": r.verdict if r.needs_kernel else "-",
+            "outcome": r.state if r.needs_kernel else "-",
+            "evidence": r.evidence or "-",
             "kernel": kernel_cell(r),
             "detail": "; ".join(
                 filter(None, ["for CPUs alone" if r.of_cpus else "", "" if r.state == NO_KERNEL else r.detail])
@@ -115,16 +142,14 @@ def coverage_tables(coverage: Coverage, missing: str, next_: str) -> str:
     platform = [r for r in coverage.rows if r.kind in ("view", "memory")]
     moved = sum(r.calls for r in platform)
     summary = coverage.as_json()
-    overloads, calls, subset = summary["overloads"], summary["calls"], summary["opinfo_subset"]
+    overloads, calls = summary["overloads"], summary["calls"]
     lines = [
-        table(rows),
+        table(rows, optional=("kernel", "cases", "calls", "evidence")),
         "",
         f"{coverage.title} on {coverage.platform}",
         f"  the platform's     {len(platform)} overloads, {moved} calls: views, memory, transfer",
         f"  overloads covered  {overloads['covered']} of {overloads['compute']} that need a kernel{share(overloads)}",
         f"  calls covered      {calls['covered']} of {calls['total']} calls of these{share(calls)}",
-        f"  OpInfo also tests  {subset['matched']}: {subset['passed_out_of_the_box']} passed out of the box,"
-        f" {subset['passed_after_refinement']} after refinement",
     ]
     if coverage.of_cpus:
         counted = "{overloads} overloads, {calls} calls".format_map(summary["of_cpus"])
@@ -136,10 +161,16 @@ def coverage_tables(coverage: Coverage, missing: str, next_: str) -> str:
         lines.append(f"  on the host        {named_counts(coverage.host)}: not work for the device, and not counted")
     if not coverage.compute:
         lines.append(f"  {NOTHING_TO_COVER}")
-    few_cases = sum(r.verdict != r.outcome for r in coverage.compute if r.covered)
-    if few_cases:
+    refined = sum(r.refined for r in coverage.compute if r.covered)
+    if refined:
         lines.append(
-            f"  few cases          {few_cases} covered overloads passed fewer than {ENOUGH} independent cases, in all"
+            f"  refined            {refined} of the covered overloads, by kernels that this workspace accepted"
+        )
+    weak = [r.overload for r in coverage.compute if r.evidence == FEW_CASES]
+    if weak:
+        lines.append(
+            f"  few cases          {len(weak)} passes rest on fewer than {ENOUGH} independent cases; {ENOUGH} make the"
+            f" evidence strong: {stronger(weak[0])}"
         )
     failing = coverage.failing()
     lines += [f"  to see what fails  {r.again}" for r in failing if r.again]
@@ -206,7 +237,7 @@ def refinement_lines(operators: list[dict[str, Any]]) -> str:
     if not operators:
         return "nothing to refine: every recorded ATen overload that needs a kernel is covered"
     columns = {"overload": "overload", "exit": "exit", "dialogs": "dialogs", "calls": "LLM calls", "kernel": "kernel"}
-    lines = [table([{shown: row[key] for key, shown in columns.items()} for row in operators])]
+    lines = [table([{shown: row[key] for key, shown in columns.items()} for row in operators], OPTIONAL_OF_DIALOGS)]
     for row in operators:
         if row["exit"] not in ("PASSED", "ABORTED", "NOT_BEGUN"):  # errors explain these on stderr
             lines.append(printable(f"{row['overload']}: {row['detail']}"))

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from enable.options import CACHE_VARIABLE, WORKSPACE, WORKSPACE_VARIABLE
 from enable.progress import say
 from traces import UserError
+from traces.program import program_label, program_name, program_words
 
 if TYPE_CHECKING:
     from enable.subgraphs import Fusion
@@ -105,14 +106,16 @@ class Workspace:
         signed_directory = home / sign(name, str(home.resolve()))[:12]
         if home.is_dir() and not signed_directory.is_dir() and any(home.iterdir()):
             _say_once(
-                f"enable: {home}: what was compiled elsewhere or by another user is not used; it is compiled anew"
+                f"{program_label()}: {home}: binaries of another directory or user are not used, but compiled again"
             )
         return signed_directory
 
     def command(self, *words: str) -> str:
         """Return an `enable` command with these words for this workspace."""
         default_root = Path(os.environ.get(WORKSPACE_VARIABLE) or WORKSPACE)
-        return shlex.join(["enable", *([] if self.root == default_root else ["--workspace", str(self.root)]), *words])
+        return shlex.join(
+            [*program_words(), *([] if self.root == default_root else ["--workspace", str(self.root)]), *words]
+        )
 
     def trace_path(self, name: str) -> Path:
         """Return the path of the trace named `name`."""
@@ -152,7 +155,7 @@ class Workspace:
             return f"no trace {name!r} ({existing}), did you mean {suggestion[0]}? see: {self.command('trace', 'list')}"
         if name in (*describe_models(), "opinfo") or ":" in name:
             return f"no trace {name!r} ({existing}); record one: {self.command('capture', name)}"
-        return f"no trace {name!r} ({existing}); what can be recorded: enable models"
+        return f"no trace {name!r} ({existing}); what can be recorded: {program_name()} models"
 
     def fusions(self) -> dict[str, Fusion]:
         """Return the found subgraphs by overload and define them in PyTorch. Raise TraceError for a damaged file."""
@@ -201,5 +204,5 @@ def _aside(root: Path) -> Path:
     atexit.register(shutil.rmtree, directory, ignore_errors=True)
     for file in root.glob(f"{_VERDICTS}*"):  # including SQLite's write-ahead log
         shutil.copyfile(file, directory / file.name)
-    say(f"enable: {root} is read-only: what is judged now is not kept")
+    say(f"{program_label()}: {root} is read-only: what is judged now is not kept")
     return directory

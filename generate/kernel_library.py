@@ -14,6 +14,7 @@ from typing import Any
 
 from generate import BLOCKS
 from traces import UserError
+from traces.program import program_name
 from verify.contract.derive import COPY, Plan, plans
 from verify.contract.kernel_file import KernelFile
 from verify.judging.job import Job
@@ -225,7 +226,7 @@ def kernel_files(directory: Path) -> Sequence[Path]:
         take_out = shlex.join(["mv", str(path), path.name])
         raise UserError(
             f"{path}: lies in no group, so nothing would ask it; take it out, then judge and add it: "
-            f"{take_out} && enable library add {shlex.quote(path.name)}"
+            f"{take_out} && {program_name()} library add {shlex.quote(path.name)}"
         )
     return sorted(directory.glob("*/*.py"))
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from generate.validation import validated
 from traces import UserError
 from traces.format import write_durably
+from traces.program import program_name
 from verify.outcome import Verdict
 
 
@@ -47,7 +48,7 @@ class Task:
     source: str | None = None
     failing: Verdict | None = None
     profile: str = "triton"
-    command: str = "enable refine"
+    command: str = field(default_factory=lambda: f"{program_name()} refine")
     calls: tuple[str, ...] = ()
     draws: str = ""
     sized_by_data: bool = False

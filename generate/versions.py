@@ -30,6 +30,7 @@ from generate import BLOCKS
 from generate.validation import check_version
 from traces import UserError
 from traces.format import sync_directory, write_durably
+from traces.program import program_name
 from verify.contract.kernel_file import KernelFile
 from verify.signing import is_signed, sign
 
@@ -124,7 +125,9 @@ class Versions:
             source = self.source(group, name, to)
             origin = next((v.origin for v in self.list(group, name) if v.number == to), BASE)
             if source == self._in_force(group, name):
-                raise UserError(f"version {to} of {group}/{name} is in force already; see: enable library history")
+                raise UserError(
+                    f"version {to} of {group}/{name} is in force already; see: {program_name()} library history"
+                )
             return self._write(group, name, source, "rolled back", origin, {})
 
     def list(self, group: str, name: str) -> Sequence[Version]:

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from enable.options import CACHE_VARIABLE
+from traces.program import NAME_VARIABLE
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -28,6 +29,7 @@ def pytest_configure(config: pytest.Config) -> None:
         home = tempfile.TemporaryDirectory(prefix="enable-key-")
         config.add_cleanup(home.cleanup)
         os.environ["XDG_CONFIG_HOME"] = home.name
+    os.environ[NAME_VARIABLE] = "enable"  # as with the shell function, by which the pages name commands
     if CACHE_VARIABLE not in os.environ:  # those that start tests share it with those who run them
         shared = tempfile.TemporaryDirectory(prefix="enable-tests-")
         config.add_cleanup(shared.cleanup)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from traces import contents as spans
 from traces import format as fmt
 from traces.errors import TraceError, UserError
+from traces.program import program_name, program_words
 from traces.records import CallRecord, Signature, check_types, manifest_of, read_json, record_of, signatures_of
 from traces.shards import Shards
 
@@ -64,7 +65,9 @@ class Trace:
         """
         root = Path(path)
         if not (root / fmt.MANIFEST).is_file():
-            raise TraceError(f"{root}: no trace here (no {fmt.MANIFEST}); record one with: enable capture MODEL")
+            raise TraceError(
+                f"{root}: no trace here (no {fmt.MANIFEST}); record one with: {program_name()} capture MODEL"
+            )
         trace = cls(root, manifest_of(root))
         if trace.complete:
             trace._check_files()
@@ -199,7 +202,7 @@ class Trace:
         path = self.path / fmt.DATAFLOW
         if fmt.DATAFLOW not in self.manifest.get("files", {}):
             model = self.manifest.get("info", {}).get("model", "MODEL")
-            again = shlex.join(["enable", "capture", str(model), "--dataflow", "--force"])
+            again = shlex.join([*program_words(), "capture", str(model), "--dataflow", "--force"])
             raise UserError(f"{self.path} holds no dataflow; record it: {again}")
         flow = Dataflow.of_json(read_json(path), str(path))
         stored = {call.stored for call in flow.calls if call.stored is not None}

@@ -22,6 +22,7 @@ from traces.dataflow import numbers
 from traces.errors import TraceError, UserError
 from traces.format import jsonable
 from traces.overloads import base_name, call, resolve
+from traces.program import program_name
 from traces.values import DTYPE_NAMES, Json, decoded
 
 NAMESPACE = "fused"
@@ -208,7 +209,7 @@ def subgraph_of(overload: str) -> Subgraph | None:
     if not is_subgraph(overload):
         return None
     if overload not in _defined:
-        raise UserError(f"{overload}: no such subgraph is known here; find subgraphs: enable fuse MODEL")
+        raise UserError(f"{overload}: no such subgraph is known here; find subgraphs: {program_name()} fuse MODEL")
     return _defined[overload]
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from traces import UserError
+from traces.program import program_name
 from verify.documents import Document, loaded
 
 PROFILES = Path(__file__).parent / "profiles"
@@ -105,7 +106,8 @@ class Platform:
         if here is None or here.type != self.device or not self.fits():
             raise UserError(
                 f"platform {self.name}: this machine or its PyTorch {torch.__version__} has no such device; "
-                f"choose --platform sim, or compile only: enable verify --all --platform {self.typed} --compile-only"
+                "choose --platform sim, or compile only: "
+                f"{program_name()} verify --all --platform {self.typed} --compile-only"
             )
         count = torch.accelerator.device_count()
         extra = (self.device_files, self.system_files, self.environment)

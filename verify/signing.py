@@ -17,6 +17,7 @@ from functools import cache
 from pathlib import Path
 
 from traces import UserError
+from traces.program import program_label
 
 _BYTES = 32
 _HOME = "XDG_CONFIG_HOME"
@@ -54,8 +55,8 @@ def _key(home: str | None) -> bytes:
         shared = path.stat().st_mode & 0o077
     except (OSError, RuntimeError) as error:  # Path.home() raises RuntimeError for a user without a home directory
         sys.stderr.write(
-            f"enable: the key that signs verdicts cannot be kept ({error}), so later commands do not believe what this "
-            f"one finds; make that a directory that can be written to, or name another with {_HOME}\n"
+            f"{program_label()}: the key that signs verdicts cannot be kept ({error}), so later commands do not "
+            f"believe the verdicts of this one; make that a writable directory, or name another with {_HOME}\n"
         )
         return secrets.token_bytes(_BYTES)
     if shared:

@@ -30,6 +30,7 @@ from generate.campaign import Campaign
 from generate.llm import load_provider
 from generate.llm.budget import Budget, charge_runs
 from traces import UserError, jsonable
+from traces.program import program_words
 
 DONE = ("PASSED", "OUT_OF_DIALOGS")  # exits after which an operator is not tried again
 _ABORTS = 3  # the campaign stops after this many consecutive operators were aborted for the same cause
@@ -86,7 +87,7 @@ def _begun(directory: CampaignDirectory, work: Work, campaign: Campaign, words: 
     if state is None:
         provider = load_provider(campaign.model.provider, options_of(campaign))  # before anything is written
         chosen = choose(work.refinement, campaign)
-        by_hand = shlex.join(["enable", *words, "--llm", "manual"])
+        by_hand = shlex.join([*program_words(), *words, "--llm", "manual"])
         askable(provider, [c.operator.overload for c in chosen], by_hand)
         state = {
             "settings": campaign.of_work(),
@@ -98,7 +99,7 @@ def _begun(directory: CampaignDirectory, work: Work, campaign: Campaign, words: 
         changed = [k for k, v in campaign.of_work().items() if state["settings"].get(k) != v]
         raise UserError(
             f"campaign {campaign.name} was begun with other settings ({', '.join(changed)}); "
-            f"name another with --name, or begin anew: {shlex.join(['enable', *words, '--restart'])}"
+            f"name another with --name, or begin anew: {shlex.join([*program_words(), *words, '--restart'])}"
         )
     return state
 

@@ -8,9 +8,10 @@ from typing import Any
 
 from enable.campaigns.campaign import summary
 from enable.campaigns.work import CampaignDirectory
-from enable.tables import table
+from enable.tables import OPTIONAL_OF_DIALOGS, table
 from enable.workspace import Workspace
 from generate.campaign import flattened
+from traces.program import program_name
 
 _SHOWN = 40  # maximum number of operators in a printed plan
 
@@ -24,7 +25,7 @@ def plan_lines(plan: dict[str, Any]) -> str:
     ]
     listed = [{**row, "kernel": row["kernel"] or "-", "exit": row["exit"] or "-"} for row in rows[:_SHOWN]]
     if listed:
-        lines += ["", table(listed)]
+        lines += ["", table(listed, ("kernel", "category"))]
     if len(rows) > _SHOWN:
         lines.append(f"... and {len(rows) - _SHOWN} more; --json lists all")
     categories = Counter(row["category"] for row in rows)
@@ -38,7 +39,7 @@ def campaign_lines(result: dict[str, Any], next_: str) -> str:
     columns = {"overload": "overload", "category": "category", "exit": "exit", "dialogs": "dialogs"}
     columns |= {"calls": "LLM calls", "tokens": "tokens", "kernel": "kernel"}
     rows = [{shown: row[key] for key, shown in columns.items()} for row in result["operators"]]
-    lines = [table(rows)] if rows else []
+    lines = [table(rows, OPTIONAL_OF_DIALOGS)] if rows else []
     lines += [f"{r['overload']}: {r['detail']}" for r in result["operators"] if r["exit"] != "PASSED"]
     exits = ", ".join(f"{n} {exit}" for exit, n in result["exits"].items()) or "nothing to do"
     spent = f"{result['calls']} LLM calls, {result['tokens']} tokens"
@@ -61,13 +62,13 @@ def listed(workspace: Workspace) -> list[dict[str, Any]]:
 
 def list_lines(rows: list[dict[str, Any]]) -> str:
     """Return the table for `enable campaign list`."""
-    return table(rows) if rows else "no campaign here yet; to begin one, see: enable generate --help"
+    return table(rows) if rows else f"no campaign here yet; to begin one, see: {program_name()} generate --help"
 
 
 def report_lines(report: dict[str, Any]) -> str:
     """Return a report as tables with headings."""
     campaigns = report["campaigns"]
-    parts = [table([_campaign_row(one) for one in campaigns])]
+    parts = [table([_campaign_row(one) for one in campaigns], ("seconds", "tokens", "a passed operator", "model"))]
     if report["differing"]:
         rows = [{"setting": k, **_columns(campaigns, map(str, values))} for k, values in report["differing"].items()]
         parts.append("Settings that differ\n" + table(rows))
@@ -94,7 +95,7 @@ def report_lines(report: dict[str, Any]) -> str:
             {"operators": len(c["operators"]), "cause": c["cause"], "such as": ", ".join(c["operators"][:3])}
             for c in report["causes"]
         ]
-        parts.append("What the last answer failed by\n" + table(rows))
+        parts.append("What the last answer failed by\n" + table(rows, ("such as",)))
     passed, left = (len(report["union"][name]) for name in ("passed", "left"))
     parts.append(f"Together: {passed} of {passed + left} operators passed in at least one campaign")
     return "\n\n".join(parts)

@@ -21,6 +21,7 @@ from generate.llm import Options, Price, Provider, load_provider
 from generate.llm.budget import Budget, Budgeted
 from traces import UserError
 from traces.format import sync_directory, write_durably
+from traces.program import program_words
 
 FORMAT = 1
 _FILE, _RESULTS = "campaign.json", "results.jsonl"
@@ -156,7 +157,7 @@ class Work:
         Raises:
             UserError: If a model's provider cannot be used.
         """
-        command = lambda overload: shlex.join(["enable", *words])  # noqa: E731
+        command = lambda overload: shlex.join([*program_words(), *words])  # noqa: E731
         model = self.campaign.model
         terms = Terms(
             self.campaign.machine_limits(), self.campaign.switches(), self.directory.dialogs, command, once=True

@@ -10,6 +10,7 @@ import typer
 
 from enable.help import Command, examples
 from enable.options import AsJson
+from traces.program import program_name
 
 app = typer.Typer(help="List and compare campaigns of `enable generate`.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -62,7 +63,7 @@ def report(
     workspace = Workspace(context.obj)
     chosen = names or [row["campaign"] for row in listed(workspace)]
     if not chosen:
-        raise UserError("no campaign here yet; to begin one, see: enable generate --help")
+        raise UserError(f"no campaign here yet; to begin one, see: {program_name()} generate --help")
     campaigns = [read(directory_of(workspace, name)) for name in chosen]
     if plot is not None:
         draw(campaigns, plot)

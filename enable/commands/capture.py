@@ -17,6 +17,7 @@ from enable.naming import TRACE_NAME, full
 from enable.options import AsJson
 from enable.workspace import Workspace
 from traces import UserError
+from traces.program import program_label
 
 _MAX_BYTES, _MAX_BLOB = f"{Limits.max_bytes >> 30}GiB", f"{Limits.max_blob >> 20}MiB"
 
@@ -166,7 +167,9 @@ def command(  # noqa: PLR0913 - one parameter an option
     typer.echo(json.dumps(summary) if as_json else lines)
     if summary.get("errors"):
         count = len(summary["errors"])
-        sys.stderr.write(f"enable: the recorder failed on {count} operators, see errors in {summary['trace']}\n")
+        sys.stderr.write(
+            f"{program_label()}: the recorder failed on {count} operators, see errors in {summary['trace']}\n"
+        )
         raise typer.Exit(1)
 
 

@@ -12,6 +12,7 @@ import typer
 from enable.help import examples
 from enable.options import AsJson, Library, typed
 from traces import UserError, jsonable
+from traces.program import program_label, program_name, program_words
 
 if TYPE_CHECKING:
     from enable.conformance.options import SuiteOptions
@@ -84,13 +85,19 @@ def command(  # noqa: PLR0913 - one parameter an option
     workspace: Path = context.obj
     if suite not in (*SUITES, "report"):
         raise UserError(
-            f"unknown suite {suite!r}; choose from {', '.join(SUITES)}, report; see: enable conformance --help"
+            f"unknown suite {suite!r}; choose from {', '.join(SUITES)}, report; "
+            f"see: {program_name()} conformance --help"
         )
     if suite == "report":
-        _print(_joined(workspace, device, SUITES), as_json, ["enable", *typed(context.parent), "conformance"])
+        _print(_joined(workspace, device, SUITES), as_json, [*program_words(), *typed(context.parent), "conformance"])
         return
     options = _options(workspace, suite, device, ops, dtypes, checks, samples, shard, library)
-    again = ["enable", *typed(context.parent), "conformance", *typed(context, ("ops", "checks", "resume", "as_json"))]
+    again = [
+        *program_words(),
+        *typed(context.parent),
+        "conformance",
+        *typed(context, ("ops", "checks", "resume", "as_json")),
+    ]
     from enable.conformance.driver import SuiteRun
     from enable.stopping import stoppable
 
@@ -100,13 +107,13 @@ def command(  # noqa: PLR0913 - one parameter an option
         from enable.conformance.torchcts import pytest_command
 
         run.command, run.again = pytest_command(options), False
-    words = ["enable", *typed(context.parent), "conformance", *typed(context, ("resume",)), "--resume"]
+    words = [*program_words(), *typed(context.parent), "conformance", *typed(context, ("resume",)), "--resume"]
     with stoppable(words):
         complete = run.run()
     if not complete:
         import shlex
 
-        typer.echo(f"enable: out of time; to go on, run: {shlex.join(words)}", err=True)
+        typer.echo(f"{program_label()}: out of time; to go on, run: {shlex.join(words)}", err=True)
     _print([_report([path])], as_json, again)
 
 
@@ -132,7 +139,7 @@ def _options(  # noqa: PLR0913 - one parameter an option
     Workspace(workspace).create()
     index, _, count = shard.partition("/")
     if not (index.isdigit() and count.isdigit()):
-        raise UserError(f"shard {shard!r}: write I/N, such as 0/4; see: enable conformance --help")
+        raise UserError(f"shard {shard!r}: write I/N, such as 0/4; see: {program_name()} conformance --help")
     if library is not None and not library.is_dir():
         raise UserError(f"--library {library}: no such directory; name one that has kernel files, or leave it out")
     return checked(
@@ -166,7 +173,9 @@ def _joined(workspace: Path, device: str, suites: tuple[str, ...]) -> list[Suite
     """Return a report for each suite that has results in the workspace."""
     paths_by_suite = [sorted((workspace / "conformance").glob(f"{suite}-{device}*.jsonl")) for suite in suites]
     if not any(paths_by_suite):
-        raise UserError(f"no results on {device} in {workspace / 'conformance'}; run: enable conformance opinfo")
+        raise UserError(
+            f"no results on {device} in {workspace / 'conformance'}; run: {program_name()} conformance opinfo"
+        )
     return [_report(paths) for paths in paths_by_suite if paths]
 
 

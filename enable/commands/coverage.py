@@ -120,7 +120,8 @@ def command(  # noqa: PLR0913 - one parameter an option
         by_hand = next((row.detail.rpartition("try it: ")[2] for row in report.rows if UNTRIED in row.detail), "")
         next_ = by_hand or session.refining(model, "--only-failing", overloads=failing)
         listed = session.command("coverage", model, "--missing")
-    typer.echo(json.dumps(report.as_json()) if as_json else f"{coverage_tables(report, listed, next_)}\n{page}")
+        tables = coverage_tables(report, listed, next_, lambda overload: session.command("verify", overload))
+    typer.echo(json.dumps(report.as_json()) if as_json else f"{tables}\n{page}")
 
 
 def _check(  # noqa: PLR0913 - one parameter an option

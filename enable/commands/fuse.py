@@ -12,6 +12,7 @@ import typer
 
 from enable.help import examples
 from enable.options import PLATFORM, AsJson, Library, Platform, library_words, typed
+from traces.program import program_name, program_words
 
 EPILOG = examples(
     {
@@ -82,7 +83,9 @@ def command(  # noqa: PLR0913 - one parameter an option
 
     workspace = Workspace(context.obj)
     if model is None and not listed:
-        raise UserError("name a MODEL that was captured with --dataflow, or list what was found: enable fuse --list")
+        raise UserError(
+            f"name a MODEL that was captured with --dataflow, or list what was found: {program_name()} fuse --list"
+        )
     if why and model is not None:
         from generate.subgraphs.finding import barriers
 
@@ -144,7 +147,7 @@ def _judged(context: typer.Context, overloads: list[str], platform: str, library
     from enable.cover.verification import VerifyRequest
     from enable.cover.verifier import Verifier
 
-    program = ["enable", *typed(context.parent), "verify"]
+    program = [*program_words(), *typed(context.parent), "verify"]
     options = [*library_words(library), *([] if platform == PLATFORM else ["--platform", platform])]
     seed = secrets.randbits(31)
     with Verifier(context.obj, library, platform, None, "full") as verifier:

@@ -20,6 +20,7 @@ from enable.options import (
     Library,
     typed,
 )
+from traces.program import program_words
 
 EPILOG = examples(
     {
@@ -132,7 +133,7 @@ def command(  # noqa: PLR0913 - one parameter an option
         return
     assert context.parent is not None
     words = [*typed(context.parent), "generate", *typed(context, without=("restart",))]
-    with stoppable(["enable", *words]):
+    with stoppable([*program_words(), *words]):
         result = run_campaign(workspace, library, campaign, words, restart)
     next_ = workspace.command("campaign", "report", result["campaign"])
     typer.echo(json.dumps(result) if as_json else campaign_lines(result, next_))

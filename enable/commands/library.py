@@ -21,7 +21,8 @@ _Operator = Annotated[str, typer.Argument(metavar="OP", parser=full, help="An ov
 def list_(context: typer.Context, as_json: AsJson = False, library: Library = None) -> None:
     """List the current kernels.
 
-    Kernels that were accepted in this workspace come first. They take precedence over the base library's.
+    Kernels that were accepted in this workspace come first. They take precedence over the base library's. The sha256 is
+    that of the kernel file, as sha256sum prints it.
     """
     from enable.refine.history import History, list_table
     from enable.workspace import Workspace
@@ -88,8 +89,9 @@ def table(
     workspace = Workspace(context.obj)
     rows = operators(workspace, library)
     rows = rows if results is None else with_results(rows, workspace, library, results)
-    text = markdown_table if markdown else text_table
-    typer.echo(json.dumps({"operators": rows}) if as_json else text(cells(rows)))
+    shown = cells(rows)
+    text = markdown_table(shown) if markdown else text_table(shown, ("kernel", "dtypes"))
+    typer.echo(json.dumps({"operators": rows}) if as_json else text)
 
 
 @app.command(
@@ -116,7 +118,11 @@ def record(
 
 @app.command(cls=Command, epilog=examples({"List the versions of gelu": "enable library history gelu"}))
 def history(context: typer.Context, operator: _Operator, as_json: AsJson = False, library: Library = None) -> None:
-    """List the versions of an operator's kernel, with their origin."""
+    """List the versions of an operator's kernel, with their origin.
+
+    The sha256 is that of the kernel file, as in library list. Verdicts are keyed by the meaning of the program instead,
+    so a comment changes the sha256 but costs no verdict.
+    """
     from enable.refine.history import History, history_table
     from enable.workspace import Workspace
 

@@ -9,10 +9,11 @@ import typer
 
 from enable.help import examples
 from enable.options import AsJson
+from traces.program import program_name
 
 _OTHERS = """transformers:CLASS: from that library, built with random weights, e.g. transformers:GPT2LMHeadModel.
 timm:MODEL: likewise, e.g. timm:vit_tiny_patch16_224.
-MODULE:FACTORY: your own training step; see: enable capture --help"""
+MODULE:FACTORY: your own training step; see: {program} capture --help"""
 
 EPILOG = examples(
     {"List the models": "enable models", "Capture one with another setting": "enable capture nanogpt --set n_layer=2"}
@@ -34,4 +35,4 @@ def command(as_json: AsJson = False) -> None:
         typer.echo(f"{model['name']}: {model['description']}")
         for setting, value in model["settings"].items():
             typer.echo(f"    --set {setting}={value}")
-    typer.echo(_OTHERS)
+    typer.echo(_OTHERS.format(program=program_name()))

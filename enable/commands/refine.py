@@ -24,6 +24,7 @@ from enable.options import (
     Platform,
     typed,
 )
+from traces.program import program_label
 
 EPILOG = examples(
     {
@@ -98,6 +99,6 @@ def command(  # noqa: PLR0913 - one parameter an option
     typer.echo(json.dumps({"operators": rows}) if as_json else refinement_lines(rows))
     causes = [r["detail"] for r in rows if r["exit"] in ("ABORTED", "NOT_BEGUN")]
     if causes:
-        sys.stderr.write(f"enable: {' '.join(causes[0].split())}\n")
+        sys.stderr.write(f"{program_label()}: {' '.join(causes[0].split())}\n")
         raise typer.Exit(2)
     raise typer.Exit(0 if all(r["exit"] in ("PASSED", "WAITING") for r in rows) else 1)

@@ -12,6 +12,7 @@ import typer
 
 from enable.help import examples
 from enable.options import AsJson, Library
+from traces.program import program_label
 
 EPILOG = examples(
     {
@@ -115,7 +116,7 @@ def command(  # noqa: PLR0913 - one parameter an option
     if plot is not None:
         draw_losses(f"{model} on {device}", report.curves(), plot)
     if report.stopped:
-        sys.stderr.write(f"enable: {report.stopped}\n")
+        sys.stderr.write(f"{program_label()}: {report.stopped}\n")
     raise typer.Exit(0 if report.passed else 1)
 
 

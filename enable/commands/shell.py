@@ -9,6 +9,7 @@ from pathlib import Path
 import typer
 
 from enable.help import examples
+from traces.program import BUILTIN_NAME, DEFAULT_NAME, NAME_VARIABLE
 
 # A word that is not one of our commands may be the name of a builtin. The function tries the builtin first, and runs
 # the program if the builtin rejects the word, so that the program reports the mistake.
@@ -34,12 +35,12 @@ def command(context: typer.Context) -> None:
     """
     assert context.parent is not None
     commands = sorted(context.parent.command.commands)  # type: ignore[attr-defined]
-    typer.echo(_FUNCTION.format(commands="|".join(commands), program=_program()))
+    typer.echo(_FUNCTION.format(commands="|".join(commands), program=f"{NAME_VARIABLE}={BUILTIN_NAME} {_program()}"))
 
 
 def _program() -> str:
     """Return the command that started this program, as an absolute path that does not depend on PATH."""
     started = Path(sys.argv[0])
-    if started.name in ("enable", "enablekit"):
+    if started.name in (BUILTIN_NAME, DEFAULT_NAME):
         return shlex.quote(str(started.absolute()))
     return f"{shlex.quote(sys.executable)} -m enable"

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 from enable.help import examples
 from enable.options import PLATFORM, AsJson, Library, Platform, typed
+from traces.program import program_label, program_name, program_words
 
 EPILOG = examples(
     {
@@ -91,7 +92,7 @@ def command(  # noqa: PLR0913 - each is an option of the command
     from traces import UserError
 
     if sum((target is not None, every, report is not None)) != 1:
-        raise UserError("name a FILE, an OPERATOR, or --all, or --report CORPUS; see: enable verify --help")
+        raise UserError(f"name a FILE, an OPERATOR, or --all, or --report CORPUS; see: {program_name()} verify --help")
     if op is not None and target is None:
         raise UserError("--op says what one FILE is; leave it out, or name the file")
     if watch and (target is None or as_json or not Path(target).is_file()):
@@ -102,7 +103,7 @@ def command(  # noqa: PLR0913 - each is an option of the command
 
     drawn = seed is None
     seed = secrets.randbits(31) if seed is None else seed
-    program = ["enable", *typed(context.parent), "verify"]
+    program = [*program_words(), *typed(context.parent), "verify"]
     again = [*program, *typed(context, ("seed",)), "--seed", str(seed)]
     with stoppable(again):
         ahead(platform, kept=(Workspace(context.obj).cache / "samples").is_dir())
@@ -119,7 +120,7 @@ def command(  # noqa: PLR0913 - each is an option of the command
         if report is not None:
             corpus_files(report)  # reject bad input before any work starts
         if drawn and target is None:  # print the seed first, so that the run can be repeated even after kill -9
-            typer.echo(f"enable: seed {seed}; if this is stopped, go on with: {shlex.join(again)}", err=True)
+            typer.echo(f"{program_label()}: seed {seed}; if this is stopped, go on with: {shlex.join(again)}", err=True)
         with Verifier(context.obj, library, platform, profile, sandbox, sanitize) as verifier:
             if watch:
                 watched(verifier, str(target), op, request, again)

@@ -24,6 +24,7 @@ from enable.progress import doing, say
 from enable.workspace import Workspace
 from traces import UserError, jsonable
 from traces.packaging import IMPORT_ROOT, qualified
+from traces.program import program_label, program_name
 
 GRACE = 10.0  # seconds after the deadline before a worker is killed
 STARTING = 600.0  # seconds for a worker to import PyTorch, collect tests, or make an item's samples
@@ -104,11 +105,11 @@ class SuiteRun:
         left = (total or 0) - (self._lines() - began)
         broken = next((worker.words for worker in workers if worker.broken), "")
         if broken and self._lines() == began:
-            raise UserError(f"no worker of {self.options.suite} could start: {broken}; try: enable doctor")
+            raise UserError(f"no worker of {self.options.suite} could start: {broken}; try: {program_name()} doctor")
         shutil.rmtree(directory, ignore_errors=True)
         if matching == 0 and self.options.shard[1] == 1:
             self.results.write_bytes(before) if before is not None else self.results.unlink()
-            hint = f"see: enable conformance {self.options.suite} --help"
+            hint = f"see: {program_name()} conformance {self.options.suite} --help"
             raise UserError(f"--ops {self.options.ops}: {self.options.suite} has no such item; {hint}")
         return left <= 0
 
@@ -196,7 +197,7 @@ class Worker:
             line.count(name, "samples", "failed")
             line.failures.append({"check": name, "label": label, "kind": kind, "detail": detail[:400], "served": []})
         append(self._run.results, line)
-        say(f"enable: {item} [{check or note['phase']}] {label}: {kind} ({note['phase']}): {detail[:160]}")
+        say(f"{program_label()}: {item} [{check or note['phase']}] {label}: {kind} ({note['phase']}): {detail[:160]}")
         if time.time() > self._deadline - GRACE:
             self._over = True
         else:

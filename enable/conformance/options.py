@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from traces import UserError
+from traces.program import program_name
 
 if TYPE_CHECKING:
     import torch
@@ -95,11 +96,13 @@ def checked(options: SuiteOptions) -> SuiteOptions:
     """Return the options unchanged. Raise UserError for an invalid value."""
     import torch
 
-    hint = f"see: enable conformance {options.suite} --help"
+    hint = f"see: {program_name()} conformance {options.suite} --help"
     if options.device not in DEVICES:
         raise UserError(f"unknown device {options.device!r}; choose from {', '.join(DEVICES)}; {hint}")
     if options.device == "cuda" and not torch.cuda.is_available():
-        raise UserError(f"device 'cuda': PyTorch sees no GPU; try: enable conformance {options.suite} --device cpu")
+        raise UserError(
+            f"device 'cuda': PyTorch sees no GPU; try: {program_name()} conformance {options.suite} --device cpu"
+        )
     for check in options.checks:
         if check not in CHECKS[options.suite]:
             raise UserError(f"unknown check {check!r}; choose from {', '.join(CHECKS[options.suite])}; {hint}")

@@ -90,4 +90,4 @@ def compile_tables(compiled: Compiled) -> str:
         f"  their calls             {calls[COMPILES]} of {calls['total']} ({calls['percent']} %)",
     ]
     lines = [printable(line) for line in lines]
-    return "\n".join([table(rows), "", *lines] if rows else lines)
+    return "\n".join([table(rows, ("kernel", "cases", "calls")), "", *lines] if rows else lines)

@@ -23,7 +23,7 @@ from verify.comparison.laws import judged_by
 from verify.contract.derive import functional_base
 from verify.judging.job import REPEATS, Job
 from verify.judging.judge import Judge
-from verify.judging.standings import Standing, Standings, marked
+from verify.judging.standings import Standing, Standings, evidence, marked
 from verify.outcome import Outcome, Verdict
 
 ALMOST_ALL = 99.9  # percent: the largest share if anything is missing
@@ -52,7 +52,7 @@ class Row:
 
     JSON = (
         *("overload", "kind", "calls", "signatures", "cases", "kernel", "outcome", "detail", "failing", "again"),
-        *("independent", "origin", "state", "verdict", "of_cpus"),
+        *("independent", "origin", "state", "verdict", "evidence", "of_cpus"),
     )
     overload: str
     kind: str
@@ -72,6 +72,11 @@ class Row:
     def verdict(self) -> str:
         """Return the outcome, marked if it rests on few cases, or else the state."""
         return marked(self.outcome, self.independent) if self.outcome else self.state
+
+    @property
+    def evidence(self) -> str | None:
+        """Return how well a pass is supported; None without a pass."""
+        return evidence(self.outcome, self.independent)
 
     @property
     def of_cpus(self) -> bool:

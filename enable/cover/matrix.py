@@ -147,7 +147,7 @@ def matrix_tables(comparison: Matrix, session: Session, missing: bool) -> str:
         }
         for need in (comparison.missing if missing else comparison.needs)
     ]
-    lines = [table(rows), ""] if rows else []
+    lines = [table(rows, ("time %", "calls")), ""] if rows else []
     for name, coverage in comparison.coverages.items():
         summary = coverage.as_json()
         overloads, calls = summary["overloads"], summary["calls"]

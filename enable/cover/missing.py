@@ -129,7 +129,7 @@ def missing_tables(missing: Missing, session: Session, name: str) -> str:
     first = next((lack.row.overload for lack in missing.rows if is_known(lack.row.overload)), None)
     if first is not None:
         lines.append(f"  next               {session.refining(name, '--op', first, overloads=[first])}")
-    return "\n".join([*([table(rows), ""] if rows else []), *map(printable, lines)])
+    return "\n".join([*([table(rows, ("modules", "bytes", "calls")), ""] if rows else []), *map(printable, lines)])
 
 
 def _modules(names: list[str]) -> str:

@@ -16,6 +16,7 @@ from enable.workspace import Workspace
 from generate.kernel_library import Match
 from traces import UserError
 from traces.format import write_durably
+from traces.program import program_name
 from verify import platforms
 from verify.judging.standings import is_few
 
@@ -108,7 +109,9 @@ def read_results(file: Path) -> dict[str, dict[str, Any]]:
         ):
             raise ValueError("a row names no sources")
     except (OSError, ValueError, AttributeError) as error:
-        raise UserError(f"{file}: no results of a library ({error}); write some: enable library record FILE") from error
+        raise UserError(
+            f"{file}: no results of a library ({error}); write some: {program_name()} library record FILE"
+        ) from error
     return results
 
 

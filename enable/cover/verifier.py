@@ -21,6 +21,7 @@ from enable.workspace import Workspace
 from generate import BLOCKS
 from generate.kernel_library import Library, Match
 from traces import UserError
+from traces.program import program_label
 from traces.subgraphs import is_subgraph
 from verify import platforms
 from verify.contract.kernel_file import KernelFile, KernelFileError
@@ -193,7 +194,7 @@ class Verifier:
     def _tell_unread(self, request: VerifyRequest, only: frozenset[str] | None) -> None:
         """Write the names of unreadable traces to stderr."""
         for name, why in recorded(self._workspace, only).unread.items() if "traces" in request.sources else ():
-            sys.stderr.write(f"enable: the trace {name} is left out: {why}\n")
+            sys.stderr.write(f"{program_label()}: the trace {name} is left out: {why}\n")
 
 
 def corpus_files(corpus: Path) -> dict[str, list[Path]]:

@@ -19,6 +19,7 @@ from generate.subgraphs.finding import PASSES, Occurrence, barriers, find
 from traces import UserError
 from traces.contents import REPLAYABLE
 from traces.dataflow import Dataflow
+from traces.program import program_name, program_words
 from traces.store import Trace
 from verify.judging.standings import Standings
 
@@ -107,7 +108,8 @@ def _check_operator(flow: Dataflow, model: str, operator: str) -> None:
     reasons = barriers(flow)
     if all(overload in reasons for overload in matches):
         raise UserError(
-            f"nothing with {matches[0]} can be fused: {reasons[matches[0]]}; see all: enable fuse {model} --why"
+            f"nothing with {matches[0]} can be fused: {reasons[matches[0]]}; "
+            f"see all: {program_name()} fuse {model} --why"
         )
 
 
@@ -189,7 +191,7 @@ def _check_contents(trace: Trace, fusions: list[Fusion], name: str, model: str) 
     if not any(levels[call] in REPLAYABLE for call in calls):
         worst = Counter(levels[call] for call in calls).most_common(1)[0][0] if calls else "none"
         recorded_model = str(trace.manifest.get("info", {}).get("model", model))
-        command = shlex.join(["enable", "capture", recorded_model, "--dataflow", "--force"])
+        command = shlex.join([*program_words(), "capture", recorded_model, "--dataflow", "--force"])
         raise UserError(
             f"{model} holds no contents to judge fused kernels on (values: {worst}); record them: {command}"
         )

@@ -22,6 +22,7 @@ from generate.subgraphs.composing import compose
 from generate.subgraphs.finding import PASSES, Occurrence, find
 from traces import UserError
 from traces.facts import tagged
+from traces.program import program_name
 from traces.subgraphs import Subgraph
 from verify.contract.derive import plans
 
@@ -91,7 +92,7 @@ class FusedKernels:
         except UserError as error:
             return str(error)
         if not self.unverified:
-            return "it has no verified kernel; make one of its trace: enable fuse MODEL --compose --verify"
+            return f"it has no verified kernel; make one of its trace: {program_name()} fuse MODEL --compose --verify"
         kernel = self.library.parse(text, Path("composed") / f"{overload.partition('::')[2]}.py")
         match = Match(plans(overload)[0], kernel, None, True)
         return entry_of(match, kernel.listed | {NO_FLOATS})

@@ -21,6 +21,7 @@ from generate.machine import FINAL, DialogLimits, Event, EventKind, Stage, State
 from generate.prompts import count_text
 from traces import UserError
 from traces.format import write_durably
+from traces.program import program_name
 
 DAMAGED = "DAMAGED"  # the stage of a run whose journal cannot be read
 NOBODY, RUNNING, YOURS, STOPPED = "-", "running", "yours", "stopped"  # values of the column "turn"
@@ -192,11 +193,12 @@ def _runs_in(
 def list_lines(rows: list[dict[str, Any]]) -> str:
     """Return the table for `enable dialog list`, with the next step for each run that has not ended."""
     if not rows:
-        return "no dialogs yet; to hold some, see: enable refine --help"
+        return f"no dialogs yet; to hold some, see: {program_name()} refine --help"
     columns = ("overload", "campaign", "run", "stage", "dialog", "calls", "tokens", "turn")
     shown = columns if any(row["campaign"] for row in rows) else [c for c in columns if c != "campaign"]
     details = [f"{row['overload']}: {row['detail']}" for row in rows if row["detail"]]
-    return "\n".join([table([{c: row[c] for c in shown} for row in rows]), *(printable(d, LAYOUT) for d in details)])
+    listed = table([{c: row[c] for c in shown} for row in rows], ("tokens", "calls", "dialog"))
+    return "\n".join([listed, *(printable(d, LAYOUT) for d in details)])
 
 
 def one(workspace: Workspace, overload: str, campaign: str | None, number: int | None = None) -> DialogRun:

@@ -15,6 +15,7 @@ from generate.kernel_library import Library
 from generate.versions import BASE_LIBRARY, BY_HAND, Version, Versions, origin
 from traces import UserError
 from traces.overloads import resolve
+from traces.program import program_name
 from verify.contract.derive import functional_base
 from verify.contract.kernel_file import KernelFile
 
@@ -48,7 +49,8 @@ class History:
         if match is None:
             like = near(operator, {o for kernel in self.library for o in kernel.overloads})
             raise UserError(
-                f"no kernel serves {operator} or did{like and f' (near it: {like})'}; see: enable library list"
+                f"no kernel serves {operator} or did{like and f' (near it: {like})'}; "
+                f"see: {program_name()} library list"
             )
         return match.kernel.path.parent.name, match.kernel.path.stem
 
@@ -71,7 +73,7 @@ class History:
             "overloads": list(kernel.overloads),
             "calls": list(kernel.calls),
             "file": shown_path(kernel.path),
-            "sha256": hashlib.sha256(kernel.written.encode()).hexdigest(),
+            "sha256": _sha256(kernel.path),
             "accepted": accepted,
             "origin": origin,
             "version": version.number if version else None,
@@ -87,11 +89,13 @@ class History:
         """
         group, name = self.find(operator)
         path, current = self.versions.path(group, name), self.versions.current(group, name)
+        match = self.library.match(operator)
         return {
             "overload": operator,
             "kernel": f"{group}/{name}",
             "in_force": current.number if current else None if path.is_file() else 0,
-            "origin": self.origin(match.kernel.path) if (match := self.library.match(operator)) else None,
+            "origin": self.origin(match.kernel.path) if match else None,
+            "sha256": _sha256(match.kernel.path) if match else None,
             "versions": [asdict(v) for v in self.versions.list(group, name)],
         }
 
@@ -111,6 +115,11 @@ class History:
         return text
 
 
+def _sha256(path: Path) -> str:
+    """Return the SHA-256 of a kernel file as it lies on disk."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
 def list_table(rows: Sequence[dict[str, Any]]) -> str:
     """Return the kernels in force as a text table."""
     shown = [
@@ -124,7 +133,9 @@ def list_table(rows: Sequence[dict[str, Any]]) -> str:
         for row in rows
     ]
     accepted = sum(row["accepted"] for row in rows)
-    return f"{table(shown)}\n\nkernels in force: {len(rows)}, of this workspace: {accepted}"
+    return (
+        f"{table(shown, ('when', 'sha256', 'origin'))}\n\nkernels in force: {len(rows)}, of this workspace: {accepted}"
+    )
 
 
 def _standing(row: dict[str, Any]) -> str:
@@ -140,9 +151,12 @@ def _few(counts: Mapping[str, int]) -> str:
 
 def history_table(history: dict[str, Any]) -> str:
     """Return a kernel's versions as a text table, oldest first."""
+    digest = f", sha256 {history['sha256'][:_SHA]}" if history["sha256"] else ""
     if not history["versions"] and history["origin"] == BASE_LIBRARY:
-        return f"{history['overload']}: {history['kernel']} is the base library's kernel; none was accepted here"
-    force = f"{history['kernel']}: {_in_force(history['origin'])}"
+        return (
+            f"{history['overload']}: {history['kernel']} is the base library's kernel{digest}; none was accepted here"
+        )
+    force = f"{history['kernel']}: {_in_force(history['origin'])}{digest}"
     if not history["versions"]:
         return force
     shown = [
@@ -158,7 +172,7 @@ def history_table(history: dict[str, Any]) -> str:
         }
         for v in history["versions"]
     ]
-    return f"{table(shown)}\n\n{force}"
+    return f"{table(shown, ('traces', 'by', 'few cases', 'when'))}\n\n{force}"
 
 
 def _in_force(origin: str | None) -> str:

@@ -17,6 +17,7 @@ from enable.naming import counted
 from enable.refine.evidence import split
 from generate import BLOCKS
 from generate.kernel_library import Library
+from traces.program import program_name
 from verify.cases.case import Case, by_overload, has_reference
 from verify.cases.opinfo import kept_cases
 from verify.contract.kernel_file import KernelFile
@@ -287,7 +288,7 @@ def too_few(overload: str, count: int) -> str:
     """Return the error line for an overload with too few independent cases."""
     return (
         f"{overload}: {count} independent case{'s' * (count != 1)}, and a kernel is accepted on {ENOUGH}; record more "
-        "calls of it (enable capture), or accept it on these with --few-cases"
+        f"calls of it ({program_name()} capture), or accept it on these with --few-cases"
     )
 
 

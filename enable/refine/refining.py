@@ -19,6 +19,7 @@ from enable.workspace import Workspace
 from generate.llm import Options, load_provider
 from generate.machine import FINAL, DialogLimits, Switches
 from traces import UserError
+from traces.program import program_words
 
 
 @dataclass(frozen=True)
@@ -49,12 +50,12 @@ class RefineChoice:
 
     def command(self, operator: str) -> str:
         """Return the command that resumes one operator's run."""
-        return shlex.join(["enable", *self.again, "--op", operator])
+        return shlex.join([*program_words(), *self.again, "--op", operator])
 
     def by_hand(self) -> str:
         """Return the command with the `manual` provider, which lets the user write the answers."""
         filters = [*(["--only-failing"] if self.only_failing else []), *(["--op", self.op] if self.op else [])]
-        return shlex.join(["enable", *self.again, *filters, "--llm", "manual"])
+        return shlex.join([*program_words(), *self.again, *filters, "--llm", "manual"])
 
 
 def refine(workspace: Workspace, base: Path | None, platform: str, choice: RefineChoice) -> list[dict[str, Any]]:

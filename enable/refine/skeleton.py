@@ -15,6 +15,7 @@ import torch
 from enable.cover.coverage import is_known
 from traces import UserError
 from traces.overloads import base_name, resolve
+from traces.program import program_name
 from traces.store import Trace
 from verify.contract.derive import functional_base
 
@@ -38,12 +39,13 @@ def skeleton(overload: str, trace: Trace | None) -> str:
         raise UserError(f"{overload}: not an operator of ATen; name one, such as aten::silu")
     base = functional_base(overload)
     if base != overload:
-        raise UserError(f"{overload} is served by a kernel for {base}; write that: enable new {base}")
+        raise UserError(f"{overload} is served by a kernel for {base}; write that: {program_name()} new {base}")
     op = resolve(overload)
     tensors = [a.name for a in op._schema.arguments if str(a.type) == "Tensor"]
     if not tensors:
         raise UserError(
-            f"{overload} takes no tensor that is always there; begin from a kernel like it: enable library list"
+            f"{overload} takes no tensor that is always there; "
+            f"begin from a kernel like it: {program_name()} library list"
         )
     if torch.Tag.pointwise not in op.tags:
         tensors = tensors[:1]  # the author decides how the kernel uses the other tensors
@@ -70,7 +72,7 @@ def _recorded(overload: str, trace: Trace) -> tuple[list[str], tuple[str, ...]]:
     """Return a line for each signature, the most frequent first, and the dtypes that occur."""
     signatures = [s for s in trace.signatures.values() if s.overload == overload]
     if not signatures:
-        raise UserError(f"{trace.path}: calls no {overload}; see: enable trace show {trace.path}")
+        raise UserError(f"{trace.path}: calls no {overload}; see: {program_name()} trace show {trace.path}")
     modules: dict[str, str] = {}
     dtypes: set[str] = set()
     for record in trace.calls():

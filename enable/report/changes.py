@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from traces import UserError
+from traces.program import program_name
 from verify.outcome import Outcome
 
 FORMAT, VERSION = "enable-report", 1
@@ -20,14 +21,14 @@ def earlier(path: Path) -> dict[str, Any]:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(
-            f"--since {path}: cannot be read ({error}); name a page of enable report, or its --json"
+            f"--since {path}: cannot be read ({error}); name a page of {program_name()} report, or its --json"
         ) from error
     embedded_json = _DATA.search(text)
     try:
         data = json.loads(embedded_json[1] if embedded_json else text)
         is_report = data["format"] == FORMAT
     except (ValueError, KeyError, TypeError) as error:
-        problem = "is no report; name a page that enable report wrote, or what its --json printed"
+        problem = f"is no report; name a page that {program_name()} report wrote, or what its --json printed"
         raise UserError(f"--since {path}: {problem}") from error
     if not is_report or data["version"] != VERSION:
         its_format = f"{str(data['format'])[:40]} {str(data.get('version'))[:10]}"

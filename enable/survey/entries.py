@@ -22,8 +22,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from enable.naming import TRACE_NAME
 from generate.validation import first_error
 from traces import UserError
-
-_SEE = "see: enable survey --help"
+from traces.program import program_name
 
 
 class _Table(BaseModel):
@@ -86,12 +85,14 @@ def load(path: Path, only: list[str]) -> Survey:
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise UserError(f"{path}: cannot be read as TOML ({error}); {_SEE}") from error
+        raise UserError(f"{path}: cannot be read as TOML ({error}); see: {program_name()} survey --help") from error
     try:
         survey = Survey.model_validate(content)
     except ValidationError as error:
         kind = ModelEntry if error.errors()[0]["loc"][:1] == ("models",) else Survey
-        raise UserError(f"{path}: {first_error(error, kind.model_fields)}; {_SEE}") from error
+        raise UserError(
+            f"{path}: {first_error(error, kind.model_fields)}; see: {program_name()} survey --help"
+        ) from error
     unknown = next((name for name in only if name not in survey.models), None)
     if unknown is not None:
         raise UserError(f"{path} has no model {unknown!r}; choose from {', '.join(survey.models)}")

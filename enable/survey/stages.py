@@ -17,6 +17,7 @@ from typing import Any
 
 from enable.workspace import Workspace
 from traces.packaging import qualified
+from traces.program import program_label
 
 STAGES = ("capture", "verify", "coverage", "run")
 
@@ -154,4 +155,4 @@ def survey_model(
 def _last_line(text: str) -> str:
     """Return the last line on stderr without the program's name."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return lines[-1].removeprefix("enable: ") if lines else ""
+    return lines[-1].removeprefix(f"{program_label()}: ") if lines else ""

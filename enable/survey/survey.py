@@ -149,7 +149,7 @@ def survey_tables(surveyed: Surveyed, again: str) -> str:
         surveyed: Results.
         again: Command that lists all missing overloads.
     """
-    lines = [table(survey_rows(surveyed)), ""]
+    lines = [table(survey_rows(surveyed), ("target", "calls")), ""]
     for row in surveyed.rows:
         lines += [f"  {row.name}: {stage}: {said}\n      {row.typed[stage]}" for stage, said in row.errors.items()]
     lacking = list(surveyed.lacking.items())

@@ -10,6 +10,7 @@ from enable.tables import size, table
 from enable.terminal import LAYOUT, printable
 from enable.workspace import Workspace
 from traces import TraceError, UserError
+from traces.program import program_name
 
 if TYPE_CHECKING:
     from traces import CallRecord, Trace
@@ -51,13 +52,16 @@ def _trace_row(workspace: Workspace, name: str) -> dict[str, Any]:
 def list_lines(rows: list[dict[str, Any]], workspace: Workspace) -> str:
     """Return the traces as a table, with a line for each problem."""
     if not rows:
-        return f"no traces in {workspace.traces}; what can be recorded: enable models"
+        return f"no traces in {workspace.traces}; what can be recorded: {program_name()} models"
     shown = [
         {**{k: v for k, v in row.items() if k not in ("bytes", "complete", "problem")}, "size": _size(row["bytes"])}
         for row in rows
     ]
     return "\n".join(
-        [table(shown), *(printable(f"{row['trace']}: {row['problem']}") for row in rows if row["problem"])]
+        [
+            table(shown, ("torch", "stored", "steps", "recorded", "device", "size")),
+            *(printable(f"{row['trace']}: {row['problem']}") for row in rows if row["problem"]),
+        ]
     )
 
 

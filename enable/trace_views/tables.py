@@ -216,7 +216,8 @@ def _overloads(summary: dict[str, Any]) -> str:
         }
         for r in summary["rows"]
     ]
-    return table(rows) if rows else ""
+    optional = ("signatures", "input bytes", "stored", "on the host", "kind", *reversed(summary["phases"]))
+    return table(rows, optional) if rows else ""
 
 
 def _phases(summary: dict[str, Any]) -> str:
@@ -245,7 +246,7 @@ def _bytes(summary: dict[str, Any]) -> str:
         }
         for r in order
     ]
-    return table(rows) if rows else ""
+    return table(rows, ("values", "stored")) if rows else ""
 
 
 def _counts(levels: dict[str, int]) -> str:

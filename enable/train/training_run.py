@@ -24,6 +24,7 @@ from enable.progress import over
 from enable.train.draws import Around, Drawing
 from enable.train.rounding import Truncating
 from traces import UserError
+from traces.program import program_name
 
 MARGIN = 8.0  # times the deviation that truncation causes
 TRUNCATED = 2  # runs of the reference with truncated results
@@ -205,7 +206,9 @@ def _on_cpu(recipe: Recipe, title: str, around: Around, drawing: Drawing) -> lis
         with around(), drawing() as each_step:
             return list(over(train(target, recipe.steps, each_step), recipe.steps, title))
     except (RuntimeError, MemoryError) as error:
-        raise UserError(f"{recipe.model}: does not train on the CPU ({_line(error)}); see: enable models") from error
+        raise UserError(
+            f"{recipe.model}: does not train on the CPU ({_line(error)}); see: {program_name()} models"
+        ) from error
 
 
 def on_device(

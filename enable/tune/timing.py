@@ -26,6 +26,7 @@ from generate.validation import check_version
 from traces import TraceError, UserError, jsonable
 from traces.format import write_durably
 from traces.packaging import IMPORT_ROOT, qualified
+from traces.program import program_name
 from traces.subgraphs import definitions
 from verify.platforms import Platform, Target
 from verify.sandbox.wire import WireError, receive, send, send_packed
@@ -214,7 +215,9 @@ def _recorded(path: Path) -> dict[str, Measurement]:
             for number, line in enumerate(lines, 2)
         }
     except (OSError, ValueError, KeyError, TypeError, TraceError) as error:
-        raise UserError(f"{path}: not a file of times ({error!r}); `enable tune` on a GPU writes one") from error
+        raise UserError(
+            f"{path}: not a file of times ({error!r}); `{program_name()} tune` on a GPU writes one"
+        ) from error
 
 
 def _key(digests: Sequence[str], rounds: int) -> str:

@@ -30,6 +30,7 @@ from generate.machine import Event, EventKind, State
 from generate.signatures import describe
 from traces import UserError
 from traces.overloads import call, resolve
+from traces.program import program_name
 from traces.records import CallRecord
 from traces.values import numel, pack, unpack
 from verify.cases.case import Case
@@ -60,7 +61,7 @@ class TuneChoice:
     times: Path | None = None
     few_cases: bool = False
     restart: bool = False
-    command: str = "enable tune"
+    command: str = field(default_factory=lambda: f"{program_name()} tune")
 
 
 @dataclass(frozen=True)

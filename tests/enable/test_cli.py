@@ -112,7 +112,7 @@ def test_coverage_json(small):
     assert 0 < subset["passed_out_of_the_box"] == subset["passed_after_refinement"] == subset["matched"]
     rows = {row["overload"]: row for row in found["rows"]}
     fields = {"overload", "kind", "calls", "signatures", "cases", "kernel", "origin", "outcome", "state", "detail"}
-    assert set(rows["aten::mm"]) == fields | {"verdict", "independent", "failing", "again", "of_cpus"}
+    assert set(rows["aten::mm"]) == fields | {"verdict", "evidence", "independent", "failing", "again", "of_cpus"}
     assert rows["aten::mm"]["kernel"] == "generate/kernels/matmul/mm.py"
     assert rows["aten::view"]["outcome"] is None and rows["aten::view"]["kind"] == "view"
 

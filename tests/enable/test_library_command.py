@@ -1,5 +1,6 @@
 """`enable library` as a user types it."""
 
+import hashlib
 import json
 import re
 import shutil
@@ -64,10 +65,28 @@ def test_history(enable):
     columns = ["version", "standing", "action", "when", "sha256", "few cases", "by", "traces"]
     assert status == 0 and re.split(r"  +", lines[0].strip()) == columns
     assert lines[1].split()[:3] == ["1", "replaced", "accepted"] and "small" in lines[1]
-    assert lines[-1] == "pointwise/exp: version 2 is in force"
+    assert lines[-1].startswith("pointwise/exp: version 2 is in force, sha256 ")
     found = json.loads(enable("library", "history", "aten::exp_", "--json")[1])  # derived from exp
     assert found["in_force"] == 2 and [v["number"] for v in found["versions"]] == [1, 2]
     assert found["versions"][0]["provenance"] == {"model": "m", "traces": ["small"], "platform": "sim"}
+
+
+def digests(enable, *words):
+    """The whole sha256 in the JSON, and the abbreviated one in the table."""
+    found = json.loads(enable("library", *words, "--json")[1])
+    whole = (found["kernels"][0] if "kernels" in found else found)["sha256"]
+    return whole, whole[:12] in enable("library", *words)[1]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_list_and_history_show_the_sha256_of_the_file(enable, home, end):
+    path = home / ".enable" / "kernels" / "pointwise" / "exp.py"
+    path.write_bytes(path.read_text().replace("\n", end).encode())
+    expected = hashlib.sha256(path.read_bytes()).hexdigest()
+    assert digests(enable, "list") == digests(enable, "history", "aten::exp") == (expected, True)
+    path.unlink()  # the base library's kernel is in force
+    base = hashlib.sha256((home / "library" / "pointwise" / "exp.py").read_bytes()).hexdigest()
+    assert digests(enable, "list") == digests(enable, "history", "aten::exp") == (base, True)
 
 
 def test_show(enable):
@@ -143,7 +162,7 @@ def test_where_a_kernel_comes_from_is_told_alike_everywhere(enable, home):
     assert "pointwise/exp.py (version 2)" in enable("coverage", "small.trace")[1]
     (home / ".enable/kernels/pointwise/exp.py").write_text(f"{EXP}# mine\n")
     assert told() == {"by hand"}
-    assert enable("library", "history", "aten::exp")[1].endswith("a file put there by hand is in force\n")
+    assert "a file put there by hand is in force, sha256 " in enable("library", "history", "aten::exp")[1]
     enable("library", "rollback", "aten::exp", "--to", "0")
     assert told() == {"base"}
 

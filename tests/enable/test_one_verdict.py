@@ -1,6 +1,7 @@
 """Whoever asks about a kernel and a case is told the same verdict, the strongest, and on how few cases it rests."""
 
 import json
+import re
 import shlex
 
 import pytest
@@ -91,7 +92,7 @@ def test_a_weaker_pass_hides_no_failure(judged, enable, tmp_path):
     row = next(r for r in coverage.rows if r.overload == "aten::exp")
     assert row.outcome is Outcome.WRONG and not row.covered and "in another order" in row.detail
     again = f"enable --workspace {workspace.root} verify aten::exp --cases trace:t --case {case}"
-    assert row.again == again and again in coverage_tables(coverage, "m", "t")
+    assert row.again == again and again in coverage_tables(coverage, "m", "t", str)
     status, told = enable(*shlex.split(again)[1:])
     assert status == 1 and told.startswith("exp.py: WRONG [repeat]")
     reason = "aten::exp: its kernel failed: WRONG in 1 of 1 judged cases: the same call again"
@@ -126,9 +127,15 @@ def test_few_cases_are_marked(judged, enable, tmp_path):
     _, _, coverage = judged
     row = next(r for r in coverage.rows if r.overload == "aten::neg")
     assert (row.outcome, row.verdict, row.independent) == (Outcome.PASS, "PASS, 2 cases", 2)
-    assert "PASS, 2 cases" in coverage_tables(coverage, "m", "t")
+    lines = coverage_tables(coverage, "m", "t", "enable verify {}".format).split("\n")
+    assert "evidence" in lines[0] and "PASS, " not in "".join(lines) and "OpInfo" not in "".join(lines)
+    assert any(re.match(r"aten::neg +.* PASS +few cases ", line) for line in lines), lines
+    explained = [line for line in lines if line.startswith("  few cases ")]
+    assert len(explained) == 1 and "fewer than 5 independent cases" in explained[0], lines
     assert [r["verdict"] for r in coverage.as_json()["rows"] if r["overload"] == "aten::neg"] == ["PASS, 2 cases"]
     status, told = enable("export", tmp_path / "out")
     assert status == 0 and "such as aten::neg, passed fewer than 5" in told
     assert "| PASS, 2 cases |" in (tmp_path / "out" / "README.md").read_text()
     assert "2 of 2 (few)" in enable("library", "table")[1]
+    status, _ = enable("verify", *shlex.split(explained[0].rpartition("enable verify ")[2]))
+    assert status == 0 and re.search(r"^aten::neg +.* PASS +strong ", enable("coverage", "t")[1], re.MULTILINE)

@@ -22,6 +22,7 @@ import torch
 
 from traces import UserError
 from traces.overloads import name_of
+from traces.program import program_label
 from traces.subgraphs import is_subgraph
 from traces.values import Bytes, Packed
 from verify.cases import of_forwards, of_out, of_schema, preconditions, samples
@@ -94,7 +95,7 @@ def _signed(path: Path) -> str | None:
 def _warn_of(directory: Path) -> None:
     """Warn once per directory that its samples are not trusted."""
     sys.stderr.write(
-        f"enable: {directory} holds files that were changed or that another user made; these are made anew\n"
+        f"{program_label()}: {directory} holds files that were changed or that another user made; these are made anew\n"
     )
 
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from verify.outcome import Outcome, Verdict
 
 ENOUGH = 5  # independent cases; a kernel that passed fewer is marked in all output
+STRONG, FEW_CASES = "strong", "few cases"  # the evidence for a pass
 
 
 class Passed(NamedTuple):
@@ -91,6 +92,13 @@ class Standings(dict[tuple[tuple[str, ...], str], Standing]):
 def is_few(independent: int | None) -> bool:
     """Return True if a pass on this number of independent cases has to be marked; None means it is unknown."""
     return independent is not None and independent < ENOUGH
+
+
+def evidence(outcome: Outcome | None, independent: int | None) -> str | None:
+    """Return how well a pass is supported, "strong" or "few cases"; None without a pass."""
+    if outcome is not Outcome.PASS:
+        return None
+    return FEW_CASES if is_few(independent) else STRONG
 
 
 def marked(outcome: Outcome, independent: int | None) -> str:

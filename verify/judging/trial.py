@@ -16,6 +16,7 @@ from pathlib import Path
 
 from traces import UserError
 from traces.facts import tagged
+from traces.program import program_name
 from verify.cases.case import Case, by_overload, has_reference, spread
 from verify.cases.extended import extended
 from verify.cases.in_integers import in_integers
@@ -301,7 +302,7 @@ class KernelTrial:
         if failed is not None:
             return result.failing(failed, stage)
         if not ran:
-            reason = "OpInfo has no sample of it, and no trace here a call; record one that has: enable capture MODEL"
+            reason = f"OpInfo has no sample and no trace has a call; record one: {program_name()} capture MODEL"
             return replace(result, detail=f"no case was run: {verdicts[0].detail if verdicts else reason}")
         detail = "; ".join([f"{len(passed)} cases passed{self._where_passed()}", *missing])
         if result.compile_only:

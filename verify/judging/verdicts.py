@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from traces import UserError
+from traces.program import program_label, program_name
 from verify.judging import layers
 from verify.judging.standings import Passed, Standing, Standings
 from verify.outcome import Outcome, Verdict
@@ -381,8 +382,9 @@ class VerdictStore:
         if is_signed(row[-1], *map(str, row[:-1])):
             return True
         self._warn(
-            f"enable: {self._path} holds verdicts that this user's commands did not sign; they are not believed, and "
-            "what is asked for is judged anew (a kernel: enable verify FILE; all: enable verify --all)"
+            f"{program_label()}: {self._path} holds verdicts that this user's commands did not sign; they are not "
+            f"believed, and kernels are judged again when needed (one: {program_name()} verify FILE; "
+            f"all: {program_name()} verify --all)"
         )
         self._warn = lambda line: None
         return False

@@ -17,6 +17,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from traces import UserError
+from traces.program import program_name
 from traces.values import Packed
 from verify.platforms import Device
 from verify.sandbox import confine, wire
@@ -125,7 +126,7 @@ class Zygote:
         if "failed" in status:
             with child:
                 name = self.device.place if self.device else self.mode
-                raise UserError(f"{name} cannot be used ({status['failed']}); see: enable doctor")
+                raise UserError(f"{name} cannot be used ({status['failed']}); see: {program_name()} doctor")
         if self._sandbox == confine.FULL:
             self._check(child, status["denied"])
         return child
