@@ -1,7 +1,7 @@
 """The `enable` program: collects the commands and maps every way to end to one line and an exit status.
 
 Status 0: done. 1: done, with a negative result (not bit-exact, not refined, not fit to work). 2: the user's mistake,
-explained in one line. 130: interrupted.
+explained in one line. 130: interrupted. 143: ended by SIGTERM.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import typer
 from enable import commands, progress
 from enable.help import Command, CommandGroup, TopLevelGroup
 from enable.options import WORKSPACE, WORKSPACE_VARIABLE
+from enable.stopping import sigterm_as_interrupt
 from traces import UserError
 from traces.program import adopt_typed_name, program_label, program_name, program_words
 
@@ -90,7 +91,10 @@ for _module in _NAMES:
 def main(arguments: list[str] | None = None) -> None:
     """Run the program on `arguments` (default: the process's own) and exit."""
     adopt_typed_name()
-    status = run(sys.argv[1:] if arguments is None else arguments)
+    with sigterm_as_interrupt() as received:
+        status = run(sys.argv[1:] if arguments is None else arguments)
+    if received and status == _INTERRUPTED:
+        status = 128 + received[0]
     if "triton" not in sys.modules:  # triton reports its objects as leaks if they are not collected
         gc.freeze()  # skip the garbage collection at exit, which takes 0.5 s
     sys.exit(status)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import signal
 import sys
@@ -12,6 +13,33 @@ from types import FrameType
 from traces.program import program_label
 
 _STOPS = (signal.SIGINT, signal.SIGTERM)
+
+
+@contextmanager
+def sigterm_as_interrupt() -> Iterator[list[int]]:
+    """Raise KeyboardInterrupt in the block for SIGTERM, and yield a list that receives the signal's number.
+
+    A forked child ends as usual, and so does this process for a second signal. Use it only in the main thread. An
+    earlier handler stays.
+    """
+    received: list[int] = []
+    owner = os.getpid()
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        signal.signal(number, signal.SIG_DFL)
+        if os.getpid() != owner:
+            os.kill(os.getpid(), number)
+        received.append(number)
+        raise KeyboardInterrupt
+
+    if signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        yield received
+        return
+    signal.signal(signal.SIGTERM, stop)
+    try:
+        yield received
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 @contextmanager
