@@ -6,7 +6,6 @@ explained in one line. 130: interrupted. 143: ended by SIGTERM.
 
 from __future__ import annotations
 
-import difflib
 import gc
 import importlib
 import importlib.metadata
@@ -24,6 +23,7 @@ from enable.help import Command, CommandGroup, TopLevelGroup
 from enable.options import WORKSPACE, WORKSPACE_VARIABLE
 from enable.stopping import sigterm_as_interrupt
 from traces import UserError
+from traces.errors import did_you_mean
 from traces.program import adopt_typed_name, program_label, program_name, program_words
 
 # Some typer releases bundle click and others depend on it, so take ClickException from typer's own base classes.
@@ -156,8 +156,8 @@ def _usage(error: Exception, arguments: list[str]) -> str:
     unknown = re.match(r"No such command '(.*?)'", message)
     if unknown and context is not None:
         commands = sorted(context.command.commands)
-        suggestions = " or ".join(difflib.get_close_matches(unknown[1], commands))
-        message = f"{unknown[0]}{suggestions and f', did you mean {suggestions}?'} (commands: {', '.join(commands)})"
+        message = f"{unknown[0]}{did_you_mean(unknown[1], commands)} (commands: {', '.join(commands)})"
+    message = re.sub(r" \(Possible options: (.*)\)", lambda match: f", did you mean {match[1]}?", message)
     return f"{message}; see: {path} --help"
 
 

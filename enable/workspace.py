@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import difflib
 import os
 import shlex
 import shutil
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING
 from enable.options import CACHE_VARIABLE, WORKSPACE, WORKSPACE_VARIABLE
 from enable.progress import say
 from traces import UserError
+from traces.errors import did_you_mean
 from traces.program import program_label, program_name, program_words
 
 if TYPE_CHECKING:
@@ -150,9 +150,9 @@ class Workspace:
 
         names = self.trace_names()
         existing = f"traces here: {', '.join(names)}" if names else f"{self.traces} holds none yet"
-        suggestion = difflib.get_close_matches(name, names, 1)
+        suggestion = did_you_mean(name, names)
         if suggestion:
-            return f"no trace {name!r} ({existing}), did you mean {suggestion[0]}? see: {self.command('trace', 'list')}"
+            return f"no trace {name!r} ({existing}){suggestion} see: {self.command('trace', 'list')}"
         if name in (*describe_models(), "opinfo") or ":" in name:
             return f"no trace {name!r} ({existing}); record one: {self.command('capture', name)}"
         return f"no trace {name!r} ({existing}); what can be recorded: {program_name()} models"

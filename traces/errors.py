@@ -1,4 +1,9 @@
-"""Exceptions for errors that the user can fix."""
+"""Exceptions for errors that the user can fix, and suggestions for misspelt names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
 
 
 class UserError(Exception):
@@ -11,3 +16,9 @@ class UserError(Exception):
 
 class TraceError(UserError):
     """A trace that is missing, damaged, hostile or in an unknown version; the message names the file and the field."""
+
+
+def did_you_mean(word: str, names: Iterable[str]) -> str:
+    """Return `, did you mean NAME?` with the names nearest to an unknown one; "" if none is near."""
+    nearest = " or ".join(get_close_matches(word, list(names)))
+    return nearest and f", did you mean {nearest}?"

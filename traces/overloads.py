@@ -15,7 +15,7 @@ import torch
 from torch._library.custom_ops import OPDEFS
 from torch._ops import OpOverload, OpOverloadPacket, _OpNamespace
 
-from traces.errors import UserError
+from traces.errors import UserError, did_you_mean
 from traces.facts import tagged
 from traces.packed import pack_padded_sequence
 
@@ -58,6 +58,12 @@ def name_of(op: OpOverload) -> str:
 
 
 @cache
+def _near(name: str) -> str:
+    """Return the operators with similar names, for an error message."""
+    return did_you_mean(name, {known.partition(".")[0] for known in torch._C._dispatch_get_all_op_names()})
+
+
+@cache
 def resolve(name: str) -> OpOverload:
     """Return the overload with this full name, without evaluating or loading anything.
 
@@ -70,7 +76,7 @@ def resolve(name: str) -> OpOverload:
     space = getattr(torch.ops, namespace, None)
     packet = getattr(space, base, None) if isinstance(space, _OpNamespace) else None
     if not isinstance(packet, OpOverloadPacket):
-        raise UserError(f"{name}: torch {torch.__version__} has no such operator")
+        raise UserError(f"{name}: torch {torch.__version__} has no such operator{_near(name)}")
     op = getattr(packet, overload or "default", None)
     if not isinstance(op, OpOverload):
         raise UserError(f"{name}: no such overload; {namespace}::{base} has {', '.join(packet.overloads())}")  # type: ignore[no-untyped-call]

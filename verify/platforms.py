@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from traces import UserError
+from traces.errors import did_you_mean
 from traces.program import program_name
 from verify.documents import Document, loaded
 
@@ -159,7 +160,10 @@ def load(name: str) -> Platform:
     if is_file(name):
         return _of_file(Path(name))
     if name not in names():
-        raise UserError(f"unknown platform {name!r}; choose from {', '.join(names())}, or name a file: ./{name}.yaml")
+        suggestion = did_you_mean(name, names()) or ";"
+        raise UserError(
+            f"unknown platform {name!r}{suggestion} choose from {', '.join(names())}, or name a file: ./{name}.yaml"
+        )
     fields = _read(PROFILES / f"{name}.yaml")
     return _platform(fields, _digest(fields), name)
 

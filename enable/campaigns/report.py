@@ -20,6 +20,7 @@ from generate.campaign import flattened
 from generate.journal import NAME, event_of, read_journal, runs_of, slug
 from generate.machine import EventKind, Flaw
 from traces import UserError
+from traces.errors import did_you_mean
 from verify.outcome import LINT, UNREACHED, Outcome
 
 _STEPS = (1, 2, 3, 5, 10, 15, 20, 30, 45)  # numbers of LLM calls for which the report has the cumulative coverage
@@ -66,7 +67,8 @@ def read(directory: CampaignDirectory) -> CampaignResults:
     state = directory.begun()
     if state is None:
         names = sorted(p.name for p in directory.path.parent.glob("*") if p.is_dir())
-        raise UserError(f"no campaign {directory.path.name!r}; there are: {', '.join(names) or 'none'}")
+        name, known = directory.path.name, ", ".join(names) or "none"
+        raise UserError(f"no campaign {name!r}{did_you_mean(name, names)} (campaigns: {known})")
     results = {row["overload"]: row for row in directory.results()}
     rows, answers = [], []
     for overload, category in state["operators"].items():

@@ -20,6 +20,7 @@ from generate.llm.manual import answer_path, prompt_path
 from generate.machine import FINAL, DialogLimits, Event, EventKind, Stage, State, step
 from generate.prompts import count_text
 from traces import UserError
+from traces.errors import did_you_mean
 from traces.format import write_durably
 from traces.program import program_name
 
@@ -161,7 +162,10 @@ def runs(
     homes |= {p.parent.name: p for p in sorted((workspace.root / "campaigns").glob("*/dialogs"))}
     if campaign is not None and campaign not in homes:
         known = ", ".join(filter(None, homes)) or "none"
-        raise UserError(f"no campaign {campaign!r} in {workspace.root} (campaigns: {known}); {_all_of(workspace)}")
+        suggestion = did_you_mean(campaign, homes)
+        raise UserError(
+            f"no campaign {campaign!r} in {workspace.root}{suggestion} (campaigns: {known}); {_all_of(workspace)}"
+        )
     chosen = homes if campaign is None else {campaign: homes[campaign]}
     pattern = slug(overload) if overload else "*"
     return [

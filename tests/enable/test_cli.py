@@ -20,7 +20,9 @@ from enable.cli import app
 from enable.help import SECTIONS
 from enable.options import LLM_HELP
 from enable.reference import commands, help_of, reference
-from generate.llm import provider_names
+from generate.llm import load_provider, provider_names
+from traces import UserError
+from traces.errors import did_you_mean
 
 ROOT = Path(__file__).parents[2]
 
@@ -99,7 +101,36 @@ def test_examples_in_help_are_commands_that_exist(words):
 
 
 def test_help_names_the_providers_that_errors_name():
-    assert re.findall(r"(\w+) \(", LLM_HELP) == provider_names()
+    with pytest.raises(UserError) as raised:
+        load_provider("opnai")
+    listed = str(raised.value).rpartition("choose from ")[2].split(", ")
+    assert re.findall(r"(\w+) \(", LLM_HELP) == provider_names() == listed
+
+
+MISSPELT = {
+    "covrage": "coverage",
+    "coverage small --plaform sim": "--platform",
+    "coverage smal": "small",
+    "coverage small --platform siim": "sim",
+    "verify gelo": "aten::gelu",
+    "tune gelo --trace small": "aten::gelu",
+    "library show gelo": "aten::gelu",
+    "campaign report frist": "first",
+    "dialog show gelu --campaign frist": "first",
+}
+
+
+@pytest.mark.parametrize("words", MISSPELT)
+def test_a_misspelt_name_is_answered_by_the_nearest(small, words):
+    (small / ".enable" / "campaigns" / "first" / "dialogs").mkdir(parents=True, exist_ok=True)
+    result = enable(*words.split(), cwd=small)
+    assert_user_error(result)
+    (suggested,) = re.findall(r", did you mean (.*?)\?", result.stderr)
+    assert MISSPELT[words] in suggested.split(" or ")
+
+
+def test_a_name_that_is_near_none_gets_no_suggestion():
+    assert did_you_mean("xyzzy", ["coverage", "trace"]) == ""
 
 
 def test_coverage_json(small):

@@ -60,7 +60,7 @@ OURS = {
     "--workspace here trace show x": "enable: no trace 'x' (here/traces holds none yet)",
     "trace show x --workspace=here": "enable: no trace 'x' (here/traces holds none yet)",
     "covrage x": "enable: No such command 'covrage', did you mean coverage?",
-    "--verson": "enable: No such option: --verson",
+    "--verson": "enable: No such option: --verson, did you mean --version?; see: enable --help",
 }
 
 
