@@ -95,3 +95,38 @@ def test_words_of_the_builtin_of_zsh():
     )
     result = run("zsh", script)
     assert "echo: builtin" in result.stdout and not result.stderr, result
+
+
+COMPLETED = {
+    "enablekit cov": ["coverage"],
+    "enable trace l": ["list"],
+    "enable trace show ": ["cnn", "nanogpt"],
+    "enablekit coverage nano": ["nanogpt"],
+    "enablekit coverage nanogpt --pl": ["--platform"],
+    "enablekit coverage nanogpt --platform s": ["sim"],
+    "enablekit --workspace other coverage ": ["mlp"],
+    "enable -n tes": ["test"],
+    "enablekit models xyz": [],
+}
+
+
+@pytest.mark.parametrize("line", COMPLETED)
+def test_bash_completes(line, tmp_path):
+    for path in (".enable/traces/nanogpt.trace", ".enable/traces/cnn.trace", "other/traces/mlp.trace"):
+        (tmp_path / path).mkdir(parents=True)
+    words = " ".join(repr(word) for word in line.split(" "))
+    script = f"""
+    cd {tmp_path}; eval "$({PROGRAM} shell)"
+    COMP_WORDS=({words}); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1))
+    name=$(complete -p "${{COMP_WORDS[0]}}" | sed 's/.*-F \\([^ ]*\\) .*/\\1/')
+    "$name"; printf '%s\\n' "${{COMPREPLY[@]}}"
+    """
+    result = run("bash", script)
+    assert result.stdout.split() == COMPLETED[line], result
+
+
+def test_the_line_for_completion_costs_no_import_of_torch(tmp_path):
+    code = "import sys; from enable.cli import run; run(sys.argv[1:]); sys.exit('torch' in sys.modules)"
+    words = ["shell", "--complete", "1", "--", "enablekit", "cov"]
+    done = subprocess.run([sys.executable, "-c", code, *words], cwd=Path(__file__).parents[2], capture_output=True)
+    assert done.returncode == 0 and done.stdout == b"coverage\n"

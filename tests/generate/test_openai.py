@@ -363,7 +363,7 @@ def test_no_model(monkeypatch):
 
 
 def test_an_unknown_provider_lists_the_choices():
-    with pytest.raises(UserError, match=r"unknown LLM provider 'gpt'; choose one of: manual, openai, replay, turns$"):
+    with pytest.raises(UserError, match=r"unknown LLM provider 'gpt'; choose from manual, openai, replay, turns$"):
         load_provider("gpt")
     with pytest.raises(UserError, match="unknown LLM provider 'retry'"):
         load_provider("retry")
