@@ -256,7 +256,7 @@ def _record_until_done(request: SampleRequest, began: Callable[[str], None]) -> 
         if last.startswith("error "):
             raise UserError(last.removeprefix("error "))
         if not last or last in lethal:
-            raise UserError(f"recording OpInfo ended with status {status}; see what it wrote above")
+            raise UserError(f"recording OpInfo ended with status {status}; see its messages above")
         lethal = (*lethal, last)
 
 

@@ -121,7 +121,7 @@ def capture_model(
         if manifest["state"] != "complete":
             raise UserError(_stopped(path, recorder))
         if not manifest["calls"]:
-            raise UserError(f"{target.name}: nothing was recorded; look at --phase, --ops, and what the step runs")
+            raise UserError(f"{target.name}: nothing was recorded; check --phase, --ops and the step's program")
     return _summarise(path, losses, time.perf_counter() - start)
 
 

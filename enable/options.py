@@ -26,10 +26,10 @@ Library = Annotated[
     typer.Option(
         "--library",
         envvar=LIBRARY_VARIABLE,
-        help="Directory with a base kernel library to use in place of the packaged one.",
+        help="Directory with a base kernel library that replaces the packaged one.",
     ),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object, not tables.")]
 FewCases = Annotated[
     bool, typer.Option("--few-cases", help="Accept kernels that passed fewer than 5 independent cases.")
 ]
@@ -44,8 +44,8 @@ LLM_HELP = (
 LLM_MODEL_HELP = "Name of the provider's model."
 BASE_URL_HELP = "Endpoint of the openai provider."
 TEMPERATURE_HELP = "Sampling temperature of the model."
-DIALOGS_HELP = "Maximum number of dialogs for an operator."
-DIALOG_CALLS_HELP = "Maximum number of LLM calls in a dialog."
+DIALOGS_HELP = "Maximum dialogs for an operator."
+DIALOG_CALLS_HELP = "Maximum LLM calls in a dialog."
 
 
 def library_words(base: Path | None) -> list[str]:

@@ -204,5 +204,5 @@ def _aside(root: Path) -> Path:
     atexit.register(shutil.rmtree, directory, ignore_errors=True)
     for file in root.glob(f"{_VERDICTS}*"):  # including SQLite's write-ahead log
         shutil.copyfile(file, directory / file.name)
-    say(f"{program_label()}: {root} is read-only: what is judged now is not kept")
+    say(f"{program_label()}: {root} is read-only: new verdicts are not kept")
     return directory

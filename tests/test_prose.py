@@ -84,6 +84,35 @@ def test_mannered_prose_would_be_seen():
     assert banned(ast.parse("def told(given):\n    found = self._held = 1")) == ["found", "_held", "given", "told"]
 
 
+PRINTERS = {"echo", "say", "_say", "write", "print", "Option", "Argument", "BadParameter"}
+
+
+def messages(text):
+    """The sentences that a module prints: arguments of errors, of functions that print, and of options."""
+    for node in ast.walk(ast.parse(text)):
+        raised = node.exc if isinstance(node, ast.Raise) else node
+        if not isinstance(raised, ast.Call):
+            continue
+        name = ast.unparse(raised.func).rpartition(".")[2]
+        if isinstance(node, ast.Raise) or name in PRINTERS or name.endswith("Error"):
+            arguments = [*raised.args, *(keyword.value for keyword in raised.keywords)]
+            constants = [n for a in arguments for n in ast.walk(a) if isinstance(n, ast.Constant)]
+            yield from ((n.lineno, n.value) for n in constants if isinstance(n.value, str) and " " in n.value)
+
+
+def test_messages_have_the_rates_of_good_packages():
+    paths = [p for name in ("enable", "capture", "traces", "verify", "generate") for p in modules(name)]
+    paths = [path for path in paths if not path.relative_to(ROOT).as_posix().startswith(KEYED)]
+    assert beyond(rates(m for path in paths for _, m in set(messages(path.read_text()))), tuple(AT_MOST)) == {}
+
+
+def test_mannered_messages_would_be_seen():
+    text = 'raise UserError(f"what of {x} is not told")\ntyper.Option("--x", help="where of what")\nf("what it is")\n'
+    said = [message for _, message in messages(text)]
+    assert sorted(set(said)) == [" is not told", "what of ", "where of what"]
+    assert beyond(rates(said)).keys() >= {"what", "where", "of"}
+
+
 @pytest.mark.parametrize("package", PACKAGES)
 def test_no_name_says_nothing(package):
     names = {path.relative_to(ROOT).as_posix(): set(banned(ast.parse(path.read_text()))) for path in modules(package)}

@@ -76,7 +76,7 @@ class Materialiser:
                 packed = self._fill(producer, produced)
                 produced[producer.id] = _outputs(self._trace, producer, packed, self._asked(producer.id))
             if _nbytes(produced) > MAX_SYNTHESISED:
-                raise TraceError(f"{record.where}: what it is produced from exceeds {MAX_SYNTHESISED} bytes")
+                raise TraceError(f"{record.where}: its source exceeds {MAX_SYNTHESISED} bytes")
         for key, outputs in produced.items():
             self._cache[key] = outputs
             self._cache.move_to_end(key)

@@ -26,7 +26,7 @@ def empty_figure(path: Path) -> Any:
         raise UserError(f"{path}: is no kind of figure; name a .svg or .png file")
     if path.is_dir() or not path.parent.is_dir():
         problem = "is a directory" if path.is_dir() else f"there is no directory {path.parent}"
-        raise UserError(f"{path}: cannot be drawn, {problem}; name a .svg or .png file where one can be written")
+        raise UserError(f"{path}: cannot be drawn, {problem}; name a .svg or .png file in a writable directory")
     return figure
 
 

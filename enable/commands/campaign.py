@@ -40,7 +40,7 @@ def report(
     context: typer.Context,
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="CAMPAIGN", help="Names of campaigns.", show_default="all in the workspace"),
+        typer.Argument(metavar="CAMPAIGN", help="Campaign names.", show_default="all in the workspace"),
     ] = None,
     plot: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Draw coverage against LLM calls into this .svg or .png file.")

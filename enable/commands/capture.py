@@ -39,14 +39,14 @@ Target = Annotated[
     ),
 ]
 Batch = Annotated[int | None, typer.Option(help="Batch size.", show_default="set by the target")]
-Steps = Annotated[int, typer.Option(help="Number of training steps to record.")]
-SkipSteps = Annotated[int, typer.Option(help="Number of training steps to run before the recording.")]
+Steps = Annotated[int, typer.Option(help="Training steps to record.")]
+SkipSteps = Annotated[int, typer.Option(help="Training steps to run before the recording.")]
 Optimizer = Annotated[
     str | None, typer.Option(help="Optimizer, for example adamw, adamw-fused or sgd.", show_default="set by the target")
 ]
 Settings = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="NAME=VALUE", help="Change a setting of the target; may be repeated."),
+    typer.Option("--set", metavar="NAME=VALUE", help="Change a target's setting; may be repeated."),
 ]
 Device = Annotated[
     str | None,
@@ -56,12 +56,12 @@ Data = Annotated[
     Path | None,
     typer.Option(metavar="FILE", help="Data file for the model, for example a Criteo Kaggle TSV file for dlrm."),
 ]
-MaxBytes = Annotated[str, typer.Option(metavar="SIZE", help="Maximum size of all stored tensor contents.")]
-MaxBlob = Annotated[str, typer.Option(metavar="SIZE", help="Maximum size of the stored contents of one tensor.")]
-PerSignature = Annotated[int, typer.Option(metavar="N", help="Number of calls to store for each signature.")]
+MaxBytes = Annotated[str, typer.Option(metavar="SIZE", help="Maximum size for all stored tensor contents.")]
+MaxBlob = Annotated[str, typer.Option(metavar="SIZE", help="Maximum size for one tensor's stored contents.")]
+PerSignature = Annotated[int, typer.Option(metavar="N", help="Calls to store for each signature.")]
 PerOpMax = Annotated[
     int | None,
-    typer.Option(metavar="N", help="Maximum number of calls to store for each operator.", show_default="unlimited"),
+    typer.Option(metavar="N", help="Maximum calls to store for each operator.", show_default="unlimited"),
 ]
 Phases = Annotated[
     list[str] | None,
@@ -73,7 +73,7 @@ Ops = Annotated[
         "--ops", metavar="PATTERN", help="Record only these operators, for example 'aten::*backward*'; may be repeated."
     ),
 ]
-Kept = Annotated[str, typer.Option(help=f"Level of detail of the stored tensor contents: {', '.join(VALUES)}.")]
+Kept = Annotated[str, typer.Option(help=f"Detail in which tensor contents are stored: {', '.join(VALUES)}.")]
 SampledOps = Annotated[
     list[str] | None,
     typer.Option("--op", metavar="NAME", help="For opinfo: record only this operator; may be repeated."),
@@ -87,7 +87,7 @@ Dataflow = Annotated[
     bool,
     typer.Option("--dataflow", help="Store every call of the first step and its data dependencies, for `enable fuse`."),
 ]
-Name = Annotated[str | None, typer.Option(help="Name of the trace.", show_default="derived from the target")]
+Name = Annotated[str | None, typer.Option(help="Trace name.", show_default="derived from the target")]
 Out = Annotated[
     Path | None,
     typer.Option(

@@ -41,21 +41,19 @@ def command(  # noqa: PLR0913 - one parameter an option
         typer.Option(help="Comma-separated patterns for operators, overloads or tests, for example 'nn.functional.*'."),
     ] = "*",
     dtypes: Annotated[
-        str, typer.Option(help="Comma-separated dtypes of the samples.")
+        str, typer.Option(help="The samples' dtypes, separated by commas.")
     ] = "float32,complex64,bfloat16,int64,bool",
-    checks: Annotated[str, typer.Option(help="Comma-separated names of checks.", show_default="all")] = "",
-    samples: Annotated[
-        int, typer.Option(min=1, help="Maximum number of samples for each operator, dtype and check.")
-    ] = 4,
+    checks: Annotated[str, typer.Option(help="Checks, separated by commas.", show_default="all")] = "",
+    samples: Annotated[int, typer.Option(min=1, help="Maximum samples for each operator, dtype and check.")] = 4,
     seconds: Annotated[
         float | None,
         typer.Option(min=1, help="Stop after this many seconds; continue with --resume.", show_default="24 hours"),
     ] = None,
     workers: Annotated[
         int | None,
-        typer.Option(min=1, show_default="1 on cpu, 12 on cuda", help="Number of processes; all share one GPU."),
+        typer.Option(min=1, show_default="1 on cpu, 12 on cuda", help="Processes; all share one GPU."),
     ] = None,
-    timeout: Annotated[float, typer.Option(min=1, help="Maximum number of seconds for one call or test.")] = 120,
+    timeout: Annotated[float, typer.Option(min=1, help="Maximum seconds for one call or test.")] = 120,
     shard: Annotated[
         str,
         typer.Option(

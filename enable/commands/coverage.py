@@ -28,11 +28,11 @@ def command(  # noqa: PLR0913 - one parameter an option
     models: Annotated[
         list[str],
         typer.Argument(
-            metavar="TRACE", help="Names of captured models or paths to traces; several traces give a matrix."
+            metavar="TRACE", help="Captured models' names or paths to traces; several traces give a matrix."
         ),
     ],
     exhaustive: Annotated[
-        bool, typer.Option("--exhaustive", help="For opinfo: judge all cases of an operator, even if one has failed.")
+        bool, typer.Option("--exhaustive", help="For opinfo: judge all an operator's cases, even if one has failed.")
     ] = False,
     of: Annotated[
         list[str] | None,

@@ -55,7 +55,7 @@ def show(
     context: typer.Context,
     overload: Overload,
     call: Annotated[int | None, typer.Option(min=1, help="Show only this call, with the complete prompt.")] = None,
-    run: Annotated[int | None, typer.Option(min=1, help="Number of the run.", show_default="latest")] = None,
+    run: Annotated[int | None, typer.Option(min=1, help="Run number.", show_default="latest")] = None,
     campaign: Campaign = None,
     as_json: AsJson = False,
 ) -> None:

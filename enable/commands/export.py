@@ -26,7 +26,7 @@ def command(  # noqa: PLR0913 - each is an option of the command
         Path, typer.Argument(metavar="DIRECTORY", help="Directory to write to; it must be new or empty.")
     ],
     form: Annotated[str, typer.Option("--format", help="Format: package or backendbench.")] = "package",
-    name: Annotated[str, typer.Option(help="Import name of the package.")] = "aten_kernels",
+    name: Annotated[str, typer.Option(help="The package's import name.")] = "aten_kernels",
     op: Annotated[
         list[str] | None, typer.Option(metavar="NAME", parser=full, help="Export only this overload; may be repeated.")
     ] = None,

@@ -84,7 +84,7 @@ def command(  # noqa: PLR0913 - one parameter an option
     workspace = Workspace(context.obj)
     if model is None and not listed:
         raise UserError(
-            f"name a MODEL that was captured with --dataflow, or list what was found: {program_name()} fuse --list"
+            f"name a MODEL that was captured with --dataflow, or list all subgraphs: {program_name()} fuse --list"
         )
     if why and model is not None:
         from generate.subgraphs.finding import barriers

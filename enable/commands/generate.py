@@ -46,21 +46,17 @@ def command(  # noqa: PLR0913 - one parameter an option
         Path | None,
         typer.Option(metavar="FILE", help="TOML file with the campaign's settings; options take precedence over it."),
     ] = None,
-    name: Annotated[
-        str | None, typer.Option(help="Name of the campaign.", show_default="derived from its settings")
-    ] = None,
+    name: Annotated[str | None, typer.Option(help="Campaign name.", show_default="derived from its settings")] = None,
     trace: Annotated[
         str | None, typer.Option(show_default="opinfo", help="Trace with the test cases for --op.")
     ] = None,
     category: Annotated[
-        list[str] | None, typer.Option(help="Select only operators of this category; may be repeated.")
+        list[str] | None, typer.Option(help="Select only operators in this category; may be repeated.")
     ] = None,
-    most: Annotated[
-        int | None, typer.Option(min=1, help="Maximum number of operators.", show_default="unlimited")
-    ] = None,
+    most: Annotated[int | None, typer.Option(min=1, help="Maximum operators.", show_default="unlimited")] = None,
     dtype: Annotated[
         list[str] | None,
-        typer.Option(help="Test only cases of this dtype; may be repeated.", show_default="all that were recorded"),
+        typer.Option(help="Test only cases with this dtype; may be repeated.", show_default="all that were recorded"),
     ] = None,
     llm: Annotated[str | None, typer.Option(show_default="replay", help=LLM_HELP)] = None,
     llm_model: Annotated[str | None, typer.Option("--model", help=LLM_MODEL_HELP)] = None,
@@ -75,12 +71,12 @@ def command(  # noqa: PLR0913 - one parameter an option
         ),
     ] = False,
     few_cases: FewCases = False,
-    workers: Annotated[int | None, typer.Option(min=1, show_default="4", help="Number of dialogs in parallel.")] = None,
+    workers: Annotated[int | None, typer.Option(min=1, show_default="4", help="Dialogs in parallel.")] = None,
     engine: Annotated[
         str | None, typer.Option(show_default="local", help="local, or ray: run the dialogs on a Ray cluster.")
     ] = None,
     address: Annotated[
-        str | None, typer.Option(help="Address of the Ray cluster.", show_default="a new one on this machine")
+        str | None, typer.Option(help="The Ray cluster's address.", show_default="a new one on this machine")
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the settings and operators, and stop.")] = False,
     restart: Annotated[

@@ -142,7 +142,7 @@ def history(context: typer.Context, operator: _Operator, as_json: AsJson = False
 def show(
     context: typer.Context,
     operator: _Operator,
-    version: Annotated[int | None, typer.Option(min=0, help="Number of the version.", show_default="current")] = None,
+    version: Annotated[int | None, typer.Option(min=0, help="Version number.", show_default="current")] = None,
     linked: Annotated[
         bool, typer.Option("--linked", help="Include the blocks that the kernel imports, as for the judge.")
     ] = False,
@@ -177,9 +177,7 @@ def rollback(
     operator: _Operator,
     to: Annotated[
         int | None,
-        typer.Option(
-            min=0, help="Number of the version; 0 is the base library's kernel.", show_default="the previous one"
-        ),
+        typer.Option(min=0, help="Version number; 0 is the base library's kernel.", show_default="the previous one"),
     ] = None,
     as_json: AsJson = False,
     platform: Platform = PLATFORM,

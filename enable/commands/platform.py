@@ -36,9 +36,7 @@ def list_(as_json: AsJson = False) -> None:
 )
 def check(
     context: typer.Context,
-    platform: Annotated[
-        str, typer.Argument(metavar="PLATFORM", help="The name of a platform, or the path to a YAML file.")
-    ],
+    platform: Annotated[str, typer.Argument(metavar="PLATFORM", help="A platform name, or the path to a YAML file.")],
     as_json: AsJson = False,
     library: Library = None,
 ) -> None:

@@ -42,7 +42,7 @@ def command(  # noqa: PLR0913 - one parameter an option
         str | None,
         typer.Argument(
             metavar="MODEL",
-            help="Name of a captured model, or the path to a trace.",
+            help="A captured model's name, or the path to a trace.",
             show_default="all traces in the workspace",
         ),
     ] = None,
@@ -63,7 +63,7 @@ def command(  # noqa: PLR0913 - one parameter an option
     temperature: Annotated[float | None, typer.Option(min=0.0, show_default="1.0", help=TEMPERATURE_HELP)] = None,
     few_cases: FewCases = False,
     restart: Annotated[
-        bool, typer.Option("--restart", help="Start a new run instead of continuing an earlier one.")
+        bool, typer.Option("--restart", help="Start a new run and do not continue an earlier one.")
     ] = False,
     platform: Platform = PLATFORM,
     library: Library = None,
@@ -84,7 +84,7 @@ def command(  # noqa: PLR0913 - one parameter an option
     from generate.machine import DialogLimits
 
     if not only_failing and not op:
-        raise typer.BadParameter("say what to refine: --only-failing, or --op NAME")
+        raise typer.BadParameter("no operator is named; add --only-failing, or --op NAME")
     limit_options = {"dialogs": dialogs, "calls": calls, "temperature": temperature}
     limits = DialogLimits(**{name: value for name, value in limit_options.items() if value is not None})  # type: ignore[arg-type]
     assert context.parent is not None

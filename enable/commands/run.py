@@ -36,7 +36,7 @@ def command(  # noqa: PLR0913 - one parameter an option
     device: Annotated[
         str, typer.Option(help="sim (has only the library's kernels), cuda or xpu (other operators run natively).")
     ] = "sim",
-    steps: Annotated[int, typer.Option(min=1, help="Number of training steps.")] = 1,
+    steps: Annotated[int, typer.Option(min=1, help="Training steps.")] = 1,
     compare: Annotated[
         bool, typer.Option("--compare", help="Also train on the CPU, and compare the losses and gradient norms.")
     ] = False,
@@ -51,7 +51,7 @@ def command(  # noqa: PLR0913 - one parameter an option
     ] = None,
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="Change a setting of the model; may be repeated."),
+        typer.Option("--set", metavar="NAME=VALUE", help="Change a model's setting; may be repeated."),
     ] = None,
     seed: Annotated[
         int | None, typer.Option(help="Seed for weights, data and dropout.", show_default="set by the model")

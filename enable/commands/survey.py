@@ -32,13 +32,11 @@ def command(  # noqa: PLR0913 - one parameter an option
     context: typer.Context,
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A TOML file that names models; see below.")],
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="MODEL", help="Names of models in the file.", show_default="all")
+        list[str] | None, typer.Argument(metavar="MODEL", help="Models in the file.", show_default="all")
     ] = None,
     jobs: Annotated[
         int,
-        typer.Option(
-            min=1, help="Number of models in parallel; each uses up to 8 processes, which share the GPU's memory."
-        ),
+        typer.Option(min=1, help="Models in parallel; each uses up to 8 processes, which share the GPU's memory."),
     ] = 1,
     as_json: AsJson = False,
     markdown: Markdown = False,

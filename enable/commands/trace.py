@@ -13,7 +13,7 @@ from enable.trace_views import exchange
 from traces import UserError, jsonable
 
 app = typer.Typer(help="List, show, replay and exchange recorded traces.", no_args_is_help=True, rich_markup_mode=None)
-Model = Annotated[str, typer.Argument(metavar="MODEL", help="Name of a captured model, or the path to a trace.")]
+Model = Annotated[str, typer.Argument(metavar="MODEL", help="A captured model's name, or the path to a trace.")]
 
 
 @app.command("list", cls=Command, epilog=examples({"List all traces": "enable trace list"}))
@@ -40,12 +40,12 @@ def show(
     model: Model,
     by: Annotated[str | None, typer.Option("--by", help="Show a single table: op, phase, module or bytes.")] = None,
     histogram: Annotated[
-        bool, typer.Option("--histogram", help="Add a histogram of the input sizes of each operator.")
+        bool, typer.Option("--histogram", help="Add a histogram with each operator's input sizes.")
     ] = False,
     op: Annotated[
         str | None,
         typer.Option(
-            "--op", metavar="NAME", help="Show the signatures of this operator, for example aten::add.Tensor or add."
+            "--op", metavar="NAME", help="Show this operator's signatures, for example aten::add.Tensor or add."
         ),
     ] = None,
     as_json: AsJson = False,
@@ -80,7 +80,7 @@ def show(
 def verify(
     context: typer.Context,
     model: Model,
-    cpu: Annotated[bool, typer.Option("--cpu", help="Run calls of all devices on the CPU.")] = False,
+    cpu: Annotated[bool, typer.Option("--cpu", help="Run all devices' calls on the CPU.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Replay every stored call on PyTorch, and compare the results.
@@ -124,7 +124,7 @@ def audit(
         str | None,
         typer.Option(
             metavar="TRACE",
-            help="Also search for the bytes of this trace, which has the full contents of the same program.",
+            help="Also search for this trace's bytes; it has the same program's full contents.",
         ),
     ] = None,
     as_json: AsJson = False,

@@ -37,15 +37,15 @@ def command(  # noqa: PLR0913 - one parameter an option
     trace: Annotated[str, typer.Option(metavar="NAME", help="Trace with the shapes to optimize for.")],
     calls: Annotated[
         int | None,
-        typer.Option(min=1, show_default=f"{CALLS} if there is no other limit", help="Maximum number of LLM calls."),
+        typer.Option(min=1, show_default=f"{CALLS} if there is no other limit", help="Maximum LLM calls."),
     ] = None,
-    tokens: Annotated[int | None, typer.Option(min=1, help="Maximum number of tokens.")] = None,
+    tokens: Annotated[int | None, typer.Option(min=1, help="Maximum tokens.")] = None,
     money: Annotated[float | None, typer.Option(help="Maximum cost; needs --prices.")] = None,
     prices: Annotated[
         str | None,
         typer.Option(metavar="PROMPT,ANSWER", help="Prices per million prompt tokens and per million answer tokens."),
     ] = None,
-    minutes: Annotated[float | None, typer.Option(help="Maximum number of minutes.")] = None,
+    minutes: Annotated[float | None, typer.Option(help="Maximum minutes.")] = None,
     no_llm: Annotated[
         bool, typer.Option("--no-llm", help="Time the settings that the kernel declares, without a language model.")
     ] = False,
@@ -64,14 +64,14 @@ def command(  # noqa: PLR0913 - one parameter an option
         ),
     ] = None,
     times: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Use the times in this file instead of measuring.")
+        Path | None, typer.Option(metavar="FILE", help="Use the times in this file and do not measure.")
     ] = None,
     explain: Annotated[
         bool, typer.Option("--explain", help="Explain why the current kernel is slow, and stop.")
     ] = False,
     few_cases: FewCases = False,
     restart: Annotated[
-        bool, typer.Option("--restart", help="Start a new search instead of continuing an earlier one.")
+        bool, typer.Option("--restart", help="Start a new search and do not continue an earlier one.")
     ] = False,
     platform: Platform = PLATFORM,
     library: Library = None,
@@ -98,7 +98,7 @@ def command(  # noqa: PLR0913 - one parameter an option
         if value is not None and value <= 0:
             raise UserError(f"--{name} {value:g}: nothing can be tried with that; name more than 0")
     if money is not None and prices is None:
-        raise UserError(f"--money {money:g}: nobody knows what tokens cost; name it: --prices PROMPT,ANSWER")
+        raise UserError(f"--money {money:g}: the price for tokens is unknown; name it: --prices PROMPT,ANSWER")
     if (calls, tokens, money, minutes) == (None,) * 4:
         calls = CALLS
     limits = SearchLimits(calls, tokens, money, minutes)

@@ -40,11 +40,11 @@ def command(  # noqa: PLR0913 - each is an option of the command
     op: Annotated[
         str | None, typer.Option(help="Judge the file as this operator, for example aten::exp, or OpInfo's exp.")
     ] = None,
-    every: Annotated[bool, typer.Option("--all", help="Judge every kernel of the library.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="Judge every kernel in the library.")] = False,
     cases: Annotated[
         str,
         typer.Option(
-            help="Comma-separated sources of cases: opinfo, extended, traces (all in the workspace), trace:NAME."
+            help="Sources for cases, separated by commas: opinfo, extended, traces (all in the workspace), trace:NAME."
         ),
     ] = "opinfo,extended,traces",
     profile: Annotated[
@@ -55,25 +55,25 @@ def command(  # noqa: PLR0913 - each is an option of the command
         ),
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Seed for the extended cases.", show_default="random")] = None,
-    limit: Annotated[int, typer.Option(min=1, help="Maximum number of extended cases for each overload.")] = 128,
+    limit: Annotated[int, typer.Option(min=1, help="Maximum extended cases for each overload.")] = 128,
     case: Annotated[str | None, typer.Option(help="Judge only this case.")] = None,
     without: Annotated[
-        list[str] | None, typer.Option(help="Skip a layer of the judge, for example lint; may be repeated.")
+        list[str] | None, typer.Option(help="Skip one layer of judging, for example lint; may be repeated.")
     ] = None,
     compile_only: Annotated[
         bool, typer.Option("--compile-only", help="Compile for the platform's targets, without running.")
     ] = False,
     exhaustive: Annotated[
         bool,
-        typer.Option("--exhaustive", help="Continue after a failed case; check 2^24 draws of random operators."),
+        typer.Option("--exhaustive", help="Continue after a failed case; check 2^24 random draws."),
     ] = False,
     sanitize: Annotated[
-        bool, typer.Option("--sanitize", help="On CUDA: also run some of the passed cases under compute-sanitizer.")
+        bool, typer.Option("--sanitize", help="On CUDA: also run some passed cases under compute-sanitizer.")
     ] = False,
     watch: Annotated[bool, typer.Option("--watch", help="Judge the file again each time it is saved.")] = False,
     report: Annotated[
         Path | None,
-        typer.Option(metavar="DIRECTORY", help="Judge a corpus of bad/*.py and honest/*.py, and print a table."),
+        typer.Option(metavar="DIRECTORY", help="Judge a corpus with bad/*.py and honest/*.py, and print a table."),
     ] = None,
     sandbox: Annotated[
         str, typer.Option(help="Sandbox: full, or none on a system that cannot confine processes.")
@@ -94,7 +94,7 @@ def command(  # noqa: PLR0913 - each is an option of the command
     if sum((target is not None, every, report is not None)) != 1:
         raise UserError(f"name a FILE, an OPERATOR, or --all, or --report CORPUS; see: {program_name()} verify --help")
     if op is not None and target is None:
-        raise UserError("--op says what one FILE is; leave it out, or name the file")
+        raise UserError("--op names the operator for one FILE; leave it out, or name the file")
     if watch and (target is None or as_json or not Path(target).is_file()):
         raise UserError("--watch is for one FILE, and prints text; name a file that is there, without --json")
     from enable.stopping import stoppable

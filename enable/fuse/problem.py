@@ -102,7 +102,7 @@ def _composed(source: str, name: str, model: Any, inputs: list[Any]) -> dict[str
         module = _author(lambda: trace(state, tensors), "its forward cannot be traced")
     example_values = [node.meta["val"] for node in module.graph.nodes if node.meta.get("val") is not None]
     if any(map(free_symbols, example_values)):
-        raise UserError("what it does depends on data (how large a tensor is); only sizes and types may decide")
+        raise UserError("its control flow depends on data (how large a tensor is); only sizes and types may decide")
     library, fused, reasons = Library(KERNELS), dict[str, Any](), dict[str, str]()
     for kinds in PASSES:
         graph, chosen = FlowOfGraph(module), []
@@ -145,7 +145,7 @@ def _author(run: Any, failure: str) -> Any:
         if any(word in str(error) for word in _NO_DEVICE):
             raise UserError(f"it needs a device that is not here ({line})") from error
         if "DataDependent" in type(error).__name__ or "data-dependent" in str(error):
-            raise UserError(f"what it does depends on data ({line}); only sizes and types may decide") from error
+            raise UserError(f"its control flow depends on data ({line}); only sizes and types may decide") from error
         raise UserError(f"{failure}: {type(error).__name__}: {line}") from error
 
 

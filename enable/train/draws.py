@@ -83,7 +83,7 @@ class Draws:
         replaying = _Replaying(iter(self.taken))
         yield lambda: replaying
         if left := len(list(replaying.draws)):
-            raise Incomparable(f"the CPU draws {len(self.taken) - left} times where the device draws {len(self.taken)}")
+            raise Incomparable(f"the CPU draws {len(self.taken) - left} times, the device {len(self.taken)}")
 
 
 class _Recording(TorchDispatchMode):  # type: ignore[no-untyped-call]

@@ -75,7 +75,7 @@ class Choice:
             raise UserError("--only-judged asks for verdicts, and --unverified for none; leave one out")
         if self.fallback and self.device != "sim":
             raise UserError(
-                f"--fallback is for sim; on {self.device} what the library lacks runs natively, and is counted"
+                f"--fallback is for sim; on {self.device} operators without a kernel run natively and are counted"
             )
 
 

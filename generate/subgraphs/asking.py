@@ -182,7 +182,7 @@ class _Asking:
             return AskedNumber(x)
         origin, first = self._known.get(_memory(x), (None, None))
         if origin is None or first is None or x.dtype != first.dtype or not _is_broadcast(x, first):
-            raise Uncomposable("a kernel of a step reads a view of what it was given")
+            raise Uncomposable("a step's kernel reads a view that it was given")
         return origin
 
     def _made(self, asked: AskedOfBlock, outs: Sequence[torch.Tensor | None]) -> None:

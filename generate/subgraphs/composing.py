@@ -55,7 +55,7 @@ def _packaged() -> Library:
 def _elements(steps: ComposedSteps, outputs: list[ComposedValue]) -> list[str]:
     """Return the wrapper's lines for a launch that works element by element."""
     if len({v.like.numel() for v in (*outputs, *(u.at for u in steps.used))}) > 1:
-        raise Uncomposable("results of several sizes")
+        raise Uncomposable("results with several sizes")
     space = _space(steps, outputs)
     inputs = [_viewed(_expanded(u, _shape(steps, u.at)), _shape(steps, u.at), space) for u in steps.used]
     outs = [_viewed(f"out{k}", _shape(steps, v), space) for k, v in enumerate(outputs)]
@@ -165,7 +165,7 @@ def _level(steps: ComposedSteps, value: ComposedValue) -> str:
     m, n = sizes(steps.whole, steps.row)
     if value.level == "element" and value.like.numel() != m * n:
         if value.like.numel() != m or n == m:
-            raise Uncomposable("results of several sizes")
+            raise Uncomposable("results with several sizes")
         return "row"
     return value.level
 
@@ -186,7 +186,7 @@ def _row(steps: ComposedSteps, value: ComposedValue) -> str | None:
     if trailing is None or steps.row != frozenset(range(len(steps.whole.shape))) - frozenset(
         range(len(steps.whole.shape) - len(steps.row))
     ):
-        raise Uncomposable("views of what is reduced that do not keep its rows together")
+        raise Uncomposable("views that split the rows to reduce")
     return str(tuple(range(rank - trailing, rank)))
 
 

@@ -57,10 +57,10 @@ class KernelLines:
         """Return a value's expression for use in another value; an input becomes a parameter of the kernel."""
         if value.expression is not None:
             if value.level == "column" and at.level != "column":
-                raise Uncomposable("what is summed down columns is used in the rows again")
+                raise Uncomposable("a sum down columns is used in the rows again")
             return value.expression
         if at.level == "column":
-            raise Uncomposable("what is summed down columns is combined with another tensor")
+            raise Uncomposable("a sum down columns is combined with another tensor")
         for used in self.used:
             if used.tensor == value.tensor and used.at.shapes == at.shapes and used.at.level == at.level:
                 return KernelExpression(used.parameter, value.like.dtype)

@@ -141,7 +141,7 @@ class ComposedSteps(KernelLines):
             raise Uncomposable("aten::squeeze of all dimensions: it decides by sizes how many there are")
         removed = {d % len(source.shape) for d in ([dims] if isinstance(dims, int) else dims)}
         if any(source.shape[d] != 1 for d in removed):
-            raise Uncomposable("aten::squeeze of what is not 1")
+            raise Uncomposable("aten::squeeze with a size other than 1")
         remaining = [f"{shape}[{d}]" for d in range(len(source.shape)) if d not in removed]
         return f"({', '.join(remaining)}{',' if len(remaining) == 1 else ''})"
 
@@ -272,7 +272,7 @@ class ComposedSteps(KernelLines):
     def _matmul(self, block_call: AskedOfBlock, inner: list[Any], like: torch.Tensor) -> ComposedValue:
         """Set the kernel's product; its operands must be inputs."""
         if self.product is not None or any(v is not None and v.expression is not None for v in inner):
-            raise Uncomposable("a product of what is computed before it")
+            raise Uncomposable("a product with computed operands")
         self.product = block_call, inner
         a, b = inner[:2]
         shape = (self.wrapper.named(f"({a.tensor}.shape[0], {b.tensor}.shape[1])"),)

@@ -134,7 +134,7 @@ def test_a_workspace_that_is_read_only_shows_what_is_kept(typed, workspace, monk
     monkeypatch.setattr("os.access", access)
     status, out, err = typed("two")
     assert status == 0 and out == kept and "PASS" in kept, err
-    assert f"enable: {workspace} is read-only: what is judged now is not kept" in err
+    assert f"enable: {workspace} is read-only: new verdicts are not kept" in err
     assert {p: p.stat().st_mtime_ns for p in Path(workspace).rglob("*")} == before
 
 

@@ -230,7 +230,7 @@ def test_what_a_kernel_takes_is_told_without_a_gpu(home, capsys):
         (["sigmoid", "--trace", "small", "--platform", "cuda"], "this machine or its PyTorch"),
         (["sigmoid", "--trace", "small", "--calls", "0"], "'--calls': Input should be greater than or equal to 1"),
         (["sigmoid", "--trace", "small", "--minutes", "0"], "--minutes 0: nothing can be tried with that"),
-        (["sigmoid", "--trace", "small", "--money", "1"], "--money 1: nobody knows what tokens cost"),
+        (["sigmoid", "--trace", "small", "--money", "1"], "--money 1: the price for tokens is unknown"),
         (["sigmoid", "--trace", "small", "--money", "1", "--prices", "x"], "--prices x: not two numbers"),
         (["sigmoid", "--trace", "small", "--no-llm", "--times", "TIMES"], "declares no SPACE"),
         (["sigmoid", "--trace", "small", "--times", "SKILLS"], "not a file of times"),

@@ -91,7 +91,7 @@ def test_no_case_is_no_pass(tmp_path):
         ((), "name a FILE, an OPERATOR, or --all, or --report CORPUS"),
         (("nope.py",), "nope.py: cannot be read"),
         ((str(HONEST), "--all"), "name a FILE"),
-        (("--all", "--op", "exp"), "--op says what one FILE is"),
+        (("--all", "--op", "exp"), "--op names the operator for one FILE"),
         ((str(HONEST), "--op", "aten::nope"), "no such operator"),
         ((str(HONEST), "--op", "expp"), "did you mean exp"),
         ((str(HONEST), "--cases", "mine"), "choose from opinfo, extended, traces, trace:NAME"),

@@ -92,7 +92,5 @@ def test_what_is_no_file_of_a_platform(written, tmp_path):
     own = written("base: ./mychip.yaml\n")
     with pytest.raises(UserError, match=r"mychip.yaml:1: .* is based on itself"):
         platforms.load(own)
-    with pytest.raises(
-        UserError, match=r"unknown platform .simm., did you mean sim\?.*name a file: ./simm.yaml"
-    ):
+    with pytest.raises(UserError, match=r"unknown platform .simm., did you mean sim\?.*name a file: ./simm.yaml"):
         platforms.load("simm")
