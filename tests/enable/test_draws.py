@@ -74,7 +74,7 @@ def test_the_masks_of_attention_follow_from_its_seed_and_offset(variant):
     [
         (lambda: torch.rand(3), lambda: torch.rand(4), r"draws with rand \[4\] where the device does with rand \[3\]"),
         (lambda: torch.rand(3), lambda: torch.randn(3), "draws with randn .* where the device does with rand"),
-        (lambda: torch.rand(3), lambda: None, "draws 0 times, the device draws 1"),
+        (lambda: torch.rand(3), lambda: None, "draws 0 times, the device 1"),
         (lambda: None, lambda: F.dropout(torch.ones(3)), "draws with bernoulli once more than the device"),
         (lambda: F.rrelu(torch.randn(9), training=True), lambda: None, "what aten::rrelu_with_noise.* cannot be seen"),
     ],
