@@ -185,7 +185,7 @@ def test_an_intermediate_is_rounded_only_where_a_cast_says_so():
     [
         (lambda x, y: torch.bmm(x, y) + x, (drawn(2, 4, 4), drawn(2, 4, 4)), "launches one_warp_kernel itself"),
         (lambda x, y: (lambda z: z / z.sum(0))(x * y), (SMALL, drawn(4, 8)), "columns is used in the rows again"),
-        (lambda x, y: (x * y).sum(0) + y, (SMALL, ROW), "summed down columns is combined with another tensor"),
+        (lambda x, y: (x * y).sum(0) + y, (SMALL, ROW), "a sum down columns is combined with another tensor"),
         (lambda x: (x * 2).clone(memory_format=torch.channels_last), (drawn(2, 3, 4, 4),), "clone to"),
     ],
 )  # fmt: skip
