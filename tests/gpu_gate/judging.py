@@ -25,6 +25,7 @@ from verify.outcome import Outcome, Verdict
 from verify.platforms import Platform
 
 MOST_PROCESSES = 16  # that choose cases, of a gigabyte each; as many as a judge has workers
+PYTEST_WORKERS = 6  # that share the GPU: most of a test's time is a compiler's and a child's start on the CPU
 REPEATED = 1  # cases of an overload that are run again, with other contents
 
 
@@ -99,7 +100,8 @@ def run_pytest() -> dict[str, int] | None:
     """Run `pytest -m gpu` and return how many tests passed, failed and were skipped; None if it did not end so."""
     with tempfile.TemporaryDirectory() as directory:
         results = Path(directory) / "results.xml"
-        command = [sys.executable, "-m", "pytest", "-m", "gpu", f"--junitxml={results}"]
+        workers = str(min(PYTEST_WORKERS, os.cpu_count() or 1))
+        command = [sys.executable, "-m", "pytest", "-m", "gpu", "-n", workers, f"--junitxml={results}"]
         status = subprocess.run(command, cwd=ROOT, stdout=sys.stderr).returncode
         return counted(results) if status in (0, 1) else None  # all passed, or some failed
 
