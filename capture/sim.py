@@ -24,6 +24,7 @@ from torch._ops import OpOverload
 from torch.utils.backend_registration import _setup_privateuseone_for_python_backend
 
 from capture import sim_autocast, sim_cells
+from capture.sim_factories import factories
 from capture.sim_module import Guard, Module
 from traces.errors import UserError
 from traces.facts import tagged
@@ -39,7 +40,6 @@ _CPU = torch.device("cpu")
 _PROVIDED = ("view", "memory")  # kinds of work that the device does itself
 _COPIES = tagged("device_copies")
 _HOST_INDICES = tagged("takes_host_indices")
-_OF_ANY_DEVICE = ("CompositeExplicitAutograd", "CPU")  # dispatch keys of factories that are not specific to one backend
 _failed: list[Exception] = []  # the last error of a call on the device
 
 
@@ -328,17 +328,6 @@ def _copy_from(source: torch.Tensor, target: torch.Tensor, non_blocking: bool = 
     return target
 
 
-def _factories() -> Iterator[OpOverload]:
-    """Yield overloads that create a tensor from no other. PyTorch lacks or composes them for an unknown device."""
-    for name in torch._C._dispatch_get_all_op_names():
-        public = name.startswith("aten::") and not name.startswith("aten::_") and "sparse" not in name
-        if public and any(map(partial(torch._C._dispatch_has_kernel_for_dispatch_key, name), _OF_ANY_DEVICE)):
-            op = resolve(name)
-            arguments = {a.name: str(a.type) for a in op._schema.arguments}
-            if "device" in arguments and not any("Tensor" in text for text in arguments.values()):
-                yield op
-
-
 def _made(op: OpOverload, *args: Any, **kwargs: Any) -> Any:
     """Pass a factory call to the executor unchanged, so that the executor's kernels cover factories too."""
     named = {name: _lower(value) for name, value in kwargs.items()}
@@ -396,6 +385,6 @@ def install() -> None:
         host_library.impl("_pin_memory", lambda t, device=None: t.clone(), "CPU")  # type: ignore[no-untyped-call]
         _libraries.append(host_library)
     _libraries.extend((*sim_autocast.install(NAME), sim_cells.install()))
-    for op in _factories():
+    for op in factories():
         library.impl(op, partial(_made, op), "PrivateUse1")  # type: ignore[no-untyped-call]
         _registered.add(op)

@@ -44,8 +44,7 @@ from traces.overloads import may_draw, name_of, resolve
 from traces.program import program_name
 from verify import platforms
 from verify.comparison.laws import judged_by
-from verify.judging.standings import ENOUGH, Standing, Standings
-from verify.judging.verdicts import judge_version
+from verify.judging.standings import Standing, Standings
 from verify.platforms import Platform
 
 __all__ = ["Registration", "Selection", "entry_of", "register", "select", "use"]
@@ -229,18 +228,6 @@ def select(
             raise NothingVerified(f"no kernel is verified in {home.root}; {_remedy('--all', platform)}")
         raise UserError(_refusal(overload, reason, home, platform))
     return Selection(entries, left_out)
-
-
-def basis(platform: Platform, unverified: bool) -> str:
-    """Return a sentence that explains the evidence for the dtypes in a `Selection`."""
-    if unverified:
-        return "No verdict speaks for these dtypes: they are what the kernels themselves claim."
-    few_note = (
-        f"a pass on fewer than {ENOUGH} independent cases, unlike in more than what tensors contain, says on how many"
-    )
-    ran = "" if platform.device else " in Triton's interpreter, and on no GPU"
-    judge = judge_version(platform)
-    return f"Every case of each dtype that was judged passed on platform {platform.name}{ran} ({judge}); {few_note}."
 
 
 class _Executor:

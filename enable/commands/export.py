@@ -44,8 +44,8 @@ def command(  # noqa: PLR0913 - each is an option of the command
     PyTorch's CUDA dispatch key; the registration can be undone. The format backendbench has a directory for each
     operator, with a file OP/OP_implementation_v1.py that defines OP_kernel_impl.
     """
-    from enable.library import basis, select
-    from enable.serve.export import Label, export
+    from enable.library import select
+    from enable.serve.export import Label, basis, export
     from enable.workspace import Workspace
     from verify import platforms
     from verify.judging.standings import ENOUGH, is_few

@@ -28,8 +28,10 @@ from traces import UserError, facts
 from traces.overloads import base_name, bind, resolve
 from traces.packaging import ROOT, moved
 from verify.imports import reached
-from verify.judging.standings import marked
+from verify.judging.standings import ENOUGH, marked
+from verify.judging.verdicts import judge_version
 from verify.outcome import Outcome
+from verify.platforms import Platform
 
 _SERVES = "enable.serve.registration"  # the module that an exported package runs, along with its imports
 _FORMAT = 2  # version of overloads.json
@@ -70,6 +72,18 @@ class Label:
     platform: str | None
     judged: str
     basis: str
+
+
+def basis(platform: Platform, unverified: bool) -> str:
+    """Return a sentence that explains the evidence for the dtypes of the selected kernels."""
+    if unverified:
+        return "No verdict speaks for these dtypes: they are what the kernels themselves claim."
+    few_note = (
+        f"a pass on fewer than {ENOUGH} independent cases, unlike in more than what tensors contain, says on how many"
+    )
+    ran = "" if platform.device else " in Triton's interpreter, and on no GPU"
+    judge = judge_version(platform)
+    return f"Every case of each dtype that was judged passed on platform {platform.name}{ran} ({judge}); {few_note}."
 
 
 def export(form: str, directory: Path, entries: Mapping[str, Entry], label: Label, force: bool) -> Exported:
