@@ -13,7 +13,8 @@ import torch
 from enable.cover.coverage import Row, cases_by_overload
 from enable.cover.session import Session
 from traces.values import Packed
-from verify.cases.case import Case, Expected, contents
+from verify.cases.case import Case, Expected
+from verify.cases.packed import contents
 from verify.judging.judge import Job
 
 MOST = 60  # failing cases per platform

@@ -28,7 +28,8 @@ from traces import UserError
 from traces.overloads import name_of, resolve
 from verify import platforms
 from verify.cases.kinds import kind_of
-from verify.judging.verdicts import Conditions, Identity
+from verify.judging.conditions import Conditions
+from verify.judging.verdicts import Identity
 from verify.outcome import Outcome, Verdict
 
 EXP = ["aten::exp"]

@@ -4,7 +4,8 @@ import pytest
 import torch
 
 from verify.cases.bags import changed_by_strides, ends_early
-from verify.cases.case import case_of_values, contents, reference, tensor_names
+from verify.cases.case import case_of_values, reference
+from verify.cases.packed import contents, tensor_names
 
 OVERLOAD = "aten::_embedding_bag"
 

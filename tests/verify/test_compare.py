@@ -9,8 +9,9 @@ import torch
 
 from traces.overloads import bind, call, resolve
 from traces.values import pack
-from verify.cases.case import Case, case_of, case_of_values, contents, reference
+from verify.cases.case import Case, case_of, case_of_values, reference
 from verify.cases.elements import widen
+from verify.cases.packed import contents
 from verify.comparison.accuracy import accuracy_report
 from verify.comparison.compare import compare
 from verify.comparison.ghost import conjured

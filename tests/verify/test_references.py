@@ -8,7 +8,8 @@ import torch
 
 from traces.values import pack
 from verify.cases import references
-from verify.cases.case import case_of_values, contents, reference
+from verify.cases.case import case_of_values, reference
+from verify.cases.packed import contents
 from verify.comparison.compare import compare
 
 

@@ -15,8 +15,9 @@ from traces.values import pack
 from verify import platforms
 from verify.cases.case import case_of
 from verify.contract.kernel_file import KernelFile, KernelFileError
+from verify.judging.conditions import Conditions
 from verify.judging.standings import ENOUGH, marked
-from verify.judging.verdicts import Conditions, Identity, VerdictStore
+from verify.judging.verdicts import Identity, VerdictStore
 from verify.outcome import Outcome, Verdict
 from verify.sandbox import wire
 

@@ -7,7 +7,8 @@ from traces import UserError, facts
 from traces.overloads import base_name, resolve
 from traces.values import pack
 from verify import operators
-from verify.cases.case import case_of_values, contents, reference
+from verify.cases.case import case_of_values, reference
+from verify.cases.packed import contents
 from verify.comparison.deviation import is_wrong
 from verify.comparison.tolerance import tolerance
 from verify.operators import LAXER, group

@@ -19,7 +19,8 @@ from torch._ops import OpOverload
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from traces.overloads import bind, name_of
-from verify.cases.case import Case, case_of_values, unsupported
+from verify.cases.case import Case, case_of_values
+from verify.cases.packed import unsupported
 
 FILE = Path(__file__).with_suffix(".json")
 MOST_CALLERS = 8  # operators whose calls become the cases of one overload

@@ -21,10 +21,11 @@ from traces.overloads import bind, positional, resolve
 from traces.records import CallRecord
 from traces.store import Trace
 from traces.subgraphs import is_subgraph, subgraph_of
-from traces.values import Packed, numel, on_host, pack, unpack
+from traces.values import Packed, on_host, pack, unpack
 from traces.widening import answer
 from verify.cases import bags, left, oracle, polynomials, preconditions, ranks, references
 from verify.cases.elements import as_number, frozen, mapped, positive, promoted, widen
+from verify.cases.packed import tensor_names, unsupported
 from verify.contract.random_state import Philox
 from verify.operators import adds_up, group, judged_as
 
@@ -347,65 +348,3 @@ def _sizes(ask: Ask, overload: str, packed: Packed, native: Packed, philox: Phil
     except (RuntimeError, NotImplementedError, TypeError):
         return None
     return answer if answer.tree["return"] == native.tree["return"] else None
-
-
-def holds_special(packed: Packed) -> bool:
-    """Return True if an argument contains NaN or an infinity."""
-    tensors = [contents(packed, i) for i, ref in enumerate(packed.tensors) if packed.data[ref.group] is not None]
-    return not all(bool((t.float() if t.dtype.itemsize == 1 else t).isfinite().all()) for t in tensors)
-
-
-def same_bits(a: torch.Tensor, b: torch.Tensor) -> bool:
-    """Return True if two tensors with one dtype have equal bits; strides may differ."""
-    flat = [t.resolve_conj().resolve_neg().clone(memory_format=torch.contiguous_format).reshape(-1) for t in (a, b)]
-    return a.shape == b.shape and torch.equal(*(t.view(torch.uint8) for t in flat))
-
-
-def unsupported(tree: Any) -> str:
-    """Return a description of the first value that the recorder could not store, or an empty string."""
-    if isinstance(tree, dict):
-        if "unsupported" in tree:
-            return str(tree["unsupported"])[:80]
-        tree = list(tree.values())
-    return next(filter(None, map(unsupported, tree)), "") if isinstance(tree, list) else ""
-
-
-def holds_sparse(tree: Any) -> bool:
-    """Return True if a packed tree contains a sparse tensor."""
-    if isinstance(tree, dict):
-        return "sparse_coo" in tree or any(map(holds_sparse, tree.values()))
-    return isinstance(tree, list) and any(map(holds_sparse, tree))
-
-
-def tensor_names(tree: dict[str, Any]) -> list[str]:
-    """Return a readable name for each tensor in a packed tree, in order: `self`, `tensors[2]`, `return[0]`."""
-    names: list[str] = []
-
-    def walk(value: Any, path: str) -> None:
-        if isinstance(value, list):
-            for i, item in enumerate(value):
-                walk(item, f"{path}[{i}]")
-        elif isinstance(value, dict):
-            for key, item in value.items():
-                if key == "tensor":
-                    names.append(path)
-                else:
-                    walk(item, path if key in ("tuple", "sparse_coo") else f"{path}.{key}")
-
-    for name, value in tree.items():
-        walk(value, name)
-    return names
-
-
-def contents(packed: Packed, index: int) -> torch.Tensor:
-    """Return tensor `index` of a packed call as a new contiguous tensor in its own dtype."""
-    ref = packed.tensors[index]
-    data = packed.data[ref.group]
-    dtype = getattr(torch, ref.dtype)
-    if data is None or not numel(ref):
-        return torch.empty(ref.shape, dtype=dtype)
-    flat = torch.frombuffer(bytearray(data)[ref.offset :], dtype=torch.uint8)
-    flat = flat[: flat.numel() // dtype.itemsize * dtype.itemsize].view(dtype)
-    dense = flat.as_strided(ref.shape, ref.stride).clone(memory_format=torch.contiguous_format)
-    dense = dense.conj().resolve_conj() if ref.conj else dense
-    return -dense if ref.neg else dense

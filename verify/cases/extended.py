@@ -21,9 +21,10 @@ from traces.values import Packed, unpack
 from verify import syntax
 from verify.cases.apart import apart
 from verify.cases.arguments import Arguments, tensors
-from verify.cases.case import Case, case_of_values, holds_sparse, unsupported
+from verify.cases.case import Case, case_of_values
 from verify.cases.kinds import Judged, kind_of
 from verify.cases.oracle import stands
+from verify.cases.packed import holds_sparse, unsupported
 from verify.cases.preconditions import broken, keeping
 from verify.cases.scalars import scalars
 from verify.cases.sizes import large, shrunk, sizes

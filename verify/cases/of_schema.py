@@ -15,8 +15,9 @@ from typing import Any
 import torch
 
 from traces.overloads import base_name, name_of, resolve
-from verify.cases.case import Case, case_of_values, unsupported
+from verify.cases.case import Case, case_of_values
 from verify.cases.oracle import stands
+from verify.cases.packed import unsupported
 from verify.cases.preconditions import broken, keeping
 
 _SHAPES = ((5,), (3, 4), (2, 3, 4), (), (1, 6), (1, 2, 3, 4))

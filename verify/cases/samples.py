@@ -22,10 +22,11 @@ from traces.overloads import base_name, bind, call, name_of, resolve, written
 from traces.subgraphs import is_subgraph
 from traces.values import unpack
 from verify.cases.callers import Samples, called_cases
-from verify.cases.case import Case, case_of_values, unsupported
+from verify.cases.case import Case, case_of_values
 from verify.cases.of_forwards import linked_cases
 from verify.cases.of_out import out_cases, writes_out
 from verify.cases.of_schema import schema_cases
+from verify.cases.packed import unsupported
 from verify.cases.preconditions import broken, keeping
 from verify.contract.derive import functional_base
 

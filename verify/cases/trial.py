@@ -21,7 +21,8 @@ from traces.subgraphs import define_all
 from traces.values import Packed, Rebuilt, TensorRef, by_storage, unpack
 from verify.cases import references
 from verify.cases.arguments import LAST, Arguments, fits, tensors
-from verify.cases.case import aten_answer, holds_sparse, same_bits
+from verify.cases.case import aten_answer
+from verify.cases.packed import holds_sparse, same_bits
 from verify.cases.soundness import ERRORS, is_sound
 from verify.child.serve import stderr_to
 from verify.contract.random_state import Philox

@@ -14,7 +14,8 @@ from traces.facts import tagged
 from traces.overloads import resolve, written
 from traces.subgraphs import is_subgraph
 from traces.values import Bytes, Packed, TensorRef, numel
-from verify.cases.case import Expected, contents, tensor_names
+from verify.cases.case import Expected
+from verify.cases.packed import contents, tensor_names
 from verify.comparison.accuracy import accuracy_report
 from verify.comparison.deviation import differences, is_single, is_wrong, largest, real
 from verify.comparison.factors import aligned, compared

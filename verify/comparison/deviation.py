@@ -8,7 +8,8 @@ import torch
 
 from traces.subgraphs import is_subgraph
 from traces.values import Packed
-from verify.cases.case import Expected, contents
+from verify.cases.case import Expected
+from verify.cases.packed import contents
 from verify.comparison.factors import aligned, off, repivoted
 from verify.comparison.open_writes import one_of_those_written
 from verify.comparison.ties import in_order, names_another, open_ties, unordered

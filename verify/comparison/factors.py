@@ -25,7 +25,8 @@ import torch
 from torch import Tensor
 
 from traces.values import Packed
-from verify.cases.case import Expected, contents, tensor_names
+from verify.cases.case import Expected
+from verify.cases.packed import contents, tensor_names
 from verify.comparison.tolerance import ATENS, FACTOR_ROUNDINGS, MOST_NUDGED, unit
 
 Arguments = Mapping[str, Any]

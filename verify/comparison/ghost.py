@@ -5,7 +5,8 @@ from __future__ import annotations
 import torch
 
 from traces.values import Packed
-from verify.cases.case import Expected, contents, tensor_names
+from verify.cases.case import Expected
+from verify.cases.packed import contents, tensor_names
 from verify.comparison.compare import comparable, is_copy, is_poison, right_elements, right_without_kernels, telling
 from verify.comparison.laws import law_of
 

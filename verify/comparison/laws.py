@@ -14,7 +14,8 @@ import torch
 from traces.overloads import base_name, bind, kind, resolve, written
 from traces.values import Packed, unpack
 from verify.cases import references
-from verify.cases.case import Expected, contents, tensor_names
+from verify.cases.case import Expected
+from verify.cases.packed import contents, tensor_names
 from verify.comparison.continuous import CAUCHY, EXPONENTIAL, LOG_NORMAL
 from verify.comparison.draws import DrawSample
 from verify.comparison.integers import GEOMETRIC, MULTINOMIAL, POISSON, RANDPERM, UNIFORM_INTEGERS

@@ -17,7 +17,8 @@ import torch
 from traces.facts import tagged
 from traces.overloads import bind, resolve
 from traces.values import Packed, numel, pack, unpack
-from verify.cases.case import Expected, contents
+from verify.cases.case import Expected
+from verify.cases.packed import contents
 
 _INVERSE, _COUNTS = 1, 2  # offsets among the results
 _UNIQUE = tagged("unique")

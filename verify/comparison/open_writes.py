@@ -20,7 +20,8 @@ import torch
 from traces.overloads import base_name, bind, resolve
 from traces.subgraphs import is_subgraph
 from traces.values import unpack
-from verify.cases.case import Expected, tensor_names
+from verify.cases.case import Expected
+from verify.cases.packed import tensor_names
 
 Arguments = dict[str, Any]
 Written = tuple[torch.Tensor, torch.Tensor]

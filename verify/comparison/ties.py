@@ -5,7 +5,8 @@ from __future__ import annotations
 import torch
 
 from traces.facts import tagged
-from verify.cases.case import Expected, contents
+from verify.cases.case import Expected
+from verify.cases.packed import contents
 
 _OPEN = tagged("open_ties")
 

@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 import torch
 
 from traces.values import Bytes, Packed, unpack
-from verify.cases.case import tensor_names
+from verify.cases.packed import tensor_names
 from verify.child.loading import described, load_wrappers
 from verify.child.probe import KERNEL
 from verify.contract.derive import Plan, call

@@ -11,13 +11,9 @@ from traces import TraceError
 from traces.contents import NotRecorded
 from traces.overloads import bind, resolve
 from traces.values import Packed, unpack
-from verify.cases.case import (
-    Case,
-    Expected,
-    holds_sparse,
-    unsupported,
-)
+from verify.cases.case import Case, Expected
 from verify.cases.kinds import kind_of
+from verify.cases.packed import holds_sparse, unsupported
 from verify.child.compiler_log import headline
 from verify.comparison.compare import compare, error_ratio, telling
 from verify.comparison.ghost import conjured

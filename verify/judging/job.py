@@ -12,7 +12,7 @@ from typing import Any
 from verify.cases.case import Case
 from verify.contract.derive import Plan
 from verify.contract.kernel_file import KernelFile
-from verify.judging.verdicts import Conditions
+from verify.judging.conditions import Conditions
 
 RUN = "run"  # layer without which cases are only compiled
 REPEATS = 3  # cases of an overload that are repeated before it counts as passed

@@ -15,7 +15,8 @@ from typing import TypeAlias
 from blake3 import blake3
 
 from traces.values import Packed, unpack
-from verify.cases.case import Case, Expected, by_overload, case_of_values, same_bits
+from verify.cases.case import Case, Expected, by_overload, case_of_values
+from verify.cases.packed import same_bits
 from verify.comparison import draws as random_tests
 from verify.comparison.draws import Anomaly, DrawSample, Tally, ends, pooled
 from verify.comparison.laws import arguments_of, law_of, results

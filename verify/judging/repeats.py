@@ -13,17 +13,9 @@ import torch
 from traces.overloads import resolve, written
 from traces.values import Packed, by_storage, pack, unpack
 from verify.cases.bags import changed_by_strides
-from verify.cases.case import (
-    Case,
-    Expected,
-    NoReference,
-    contents,
-    holds_sparse,
-    holds_special,
-    reference,
-    same_bits,
-)
+from verify.cases.case import Case, Expected, NoReference, reference
 from verify.cases.elements import frozen, mapped
+from verify.cases.packed import contents, holds_sparse, holds_special, same_bits
 from verify.cases.preconditions import has_preconditions, keeping
 from verify.cases.soundness import ERRORS
 from verify.child.tuning import MAX_CONFIGURATIONS

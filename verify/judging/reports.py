@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from traces.values import Packed, TensorRef, span_elements
-from verify.cases.case import contents, tensor_names
+from verify.cases.packed import contents, tensor_names
 from verify.comparison.accuracy import summary, values
 
 

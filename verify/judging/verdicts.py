@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 from traces import UserError
 from traces.program import program_label, program_name
 from verify.judging import layers
+from verify.judging.conditions import Conditions
 from verify.judging.standings import Passed, Standing, Standings
 from verify.outcome import Outcome, Verdict
 from verify.platforms import Platform
@@ -69,39 +70,6 @@ _VERDICT = "outcome, detail, report, layer, rule, dtypes, signature, kind, varia
 _SIGNED = f"key, kernel, overload, case_id, platform, {_CONDITIONS}, judge, {_VERDICT}"
 _OF_JUDGE = "platform = ? AND judge IN (?, ?, ?, ?)"
 _INDEX = "CREATE INDEX IF NOT EXISTS verdicts_of_case ON verdicts (case_id)"
-
-
-@dataclass(frozen=True)
-class Conditions:
-    """Conditions for judging a case.
-
-    Attributes:
-        strict: Results need ATen's strides.
-        allowed: ATen operators that the wrapper may call besides memory and views.
-        off: Layers that are switched off.
-        repeated: The case is repeated, in other orders and with other contents.
-        sandbox: How the child was confined.
-    """
-
-    strict: bool = True
-    allowed: frozenset[str] = frozenset()
-    off: frozenset[str] = frozenset()
-    repeated: bool = False
-    sandbox: str = ""
-
-    @property
-    def full(self) -> bool:
-        """Return True if every layer is on, with the requirements for library kernels; only such verdicts count."""
-        return self.strict and not self.allowed and not self.off
-
-    def covers(self, other: Conditions) -> bool:
-        """Return True if a pass under these conditions implies a pass under `other`."""
-        return (
-            (self.strict, self.sandbox) == (other.strict, other.sandbox)
-            and self.allowed <= other.allowed
-            and self.off <= other.off
-            and self.repeated >= other.repeated
-        )
 
 
 @dataclass(frozen=True)
