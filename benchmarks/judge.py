@@ -29,7 +29,8 @@ os.environ["TRITON_INTERPRET"] = "1"  # for the bare process; children set their
 
 import torch
 
-from enable.cover.coverage import cases_by_overload, judge_cases, match_overloads
+from enable.cover.coverage import cases_by_overload, judge_cases
+from enable.cover.needs import match_overloads
 from generate.kernel_library import KERNELS, Library
 from traces.store import Trace
 from traces.values import unpack

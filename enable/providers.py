@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from enable.cover.coverage import is_known
+from enable.cover.needs import is_known
 from generate.llm import Provider
 from generate.llm.replay import SHIPPED, ReplayProvider
 from generate.recording import overloads_in

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from enable.cover.coverage import is_known, match_overloads, needs_kernel
+from enable.cover.needs import is_known, match_overloads, needs_kernel
 from enable.naming import full
 from enable.refine.refinement import Operator, Refinement
 from generate.campaign import QUERY, Campaign

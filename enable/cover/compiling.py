@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from enable.cover.coverage import Coverage, Row, judge_cases, match_overloads, percent, read_calls, rows_of
+from enable.cover.coverage import Coverage, Row, judge_cases, percent, read_calls, rows_of
+from enable.cover.needs import match_overloads
 from enable.cover.session import Session, judging, model_of
 from enable.tables import kernel_cell, table
 from enable.terminal import printable

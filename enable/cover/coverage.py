@@ -8,19 +8,17 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from enable.cover.needs import is_known, match_overloads, needs_kernel, overloads_of
 from enable.naming import shown_path
 from enable.trust import of_layers, untried
 from generate.kernel_library import Library, Match
 from generate.versions import BASE_LIBRARY, origin
-from traces import UserError, jsonable
+from traces import jsonable
 from traces.contents import REPLAYABLE
-from traces.overloads import of_cpus, resolve
+from traces.overloads import of_cpus
 from traces.records import CallRecord
 from traces.store import Trace
-from traces.subgraphs import subgraph_of
 from verify.cases.case import Case, case_of
-from verify.comparison.laws import judged_by
-from verify.contract.derive import functional_base
 from verify.judging.job import REPEATS, Job
 from verify.judging.judge import Judge
 from verify.judging.standings import Standing, Standings, evidence, marked
@@ -281,17 +279,6 @@ def host_calls(trace: Trace) -> dict[str, int]:
     return dict(calls.most_common())
 
 
-def needed_overloads(trace: Trace) -> frozenset[str]:
-    """Return a trace's overloads that need a kernel, and the bases from which their kernels derive."""
-    overloads = [o for o, kind in _overloads(trace) if needs_kernel(o, kind)]
-    return frozenset((*overloads, *(functional_base(o) for o in overloads if is_known(o))))
-
-
-def match_overloads(trace: Trace, library: Library) -> dict[str, Match | None]:
-    """Return the kernel, or None, for each overload that needs one and that this torch has."""
-    return {o: library.match(o) for o, kind in _overloads(trace) if needs_kernel(o, kind) and is_known(o)}
-
-
 def judge_cases(
     cases: dict[str, list[Case]],
     matches: dict[str, Match | None],
@@ -345,7 +332,7 @@ def rows_of(
     """Return a row for each overload in a trace; `standings` are the kernels' verdicts over all traces."""
     cases, lacking = stored.cases, stored.lacking
     rows = []
-    for o, kind in _overloads(trace):
+    for o, kind in overloads_of(trace):
         row, match = _unjudged(o, kind, trace, matches.get(o)), matches.get(o)
         if match is not None:
             case_verdicts = [verdicts.get((o, c.id)) for c in cases.get(o, [])]
@@ -353,32 +340,6 @@ def rows_of(
             row = _judged(row, match, case_verdicts, lacking.get(o, Counter()), standing)
         rows.append(row)
     return tuple(rows)
-
-
-def needs_kernel(overload: str, kind: str) -> bool:
-    """Return True if such calls need a kernel: they compute, or draw random numbers that a law can judge."""
-    return kind == "compute" or (kind == "random" and is_known(overload) and bool(judged_by(overload)))
-
-
-def is_known(overload: str) -> bool:
-    """Return True if this torch has the overload, directly or as a subgraph of its operators.
-
-    A user's custom operators have no reference here.
-    """
-    try:
-        resolve(overload)
-    except UserError:
-        return False
-    return overload.startswith("aten::") or subgraph_of(overload) is not None
-
-
-def _overloads(trace: Trace) -> list[tuple[str, str]]:
-    """Return the trace's (overload, kind) pairs, compute first, then by number of calls."""
-    calls: dict[tuple[str, str], int] = defaultdict(int)
-    for signature in trace.asked:
-        calls[signature.overload, signature.kind] += signature.calls
-    kinds = ["compute", "random", "memory", "view"]
-    return sorted(calls, key=lambda k: (kinds.index(k[1]), -calls[k], k[0]))
 
 
 def _unjudged(overload: str, kind: str, trace: Trace, match: Match | None) -> Row:

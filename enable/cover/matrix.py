@@ -8,7 +8,8 @@ from functools import cached_property
 from typing import Any
 
 from enable.cover.cost import Cost, Use, uses
-from enable.cover.coverage import Coverage, Row, is_known, percent
+from enable.cover.coverage import Coverage, Row, percent
+from enable.cover.needs import is_known
 from enable.cover.session import Session
 from enable.tables import share, table
 from enable.terminal import printable

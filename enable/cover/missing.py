@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from enable.cover.cost import BANDWIDTH, LAUNCH, RATE, Cost, Use, uses
-from enable.cover.coverage import Coverage, Row, is_known
+from enable.cover.coverage import Coverage, Row
+from enable.cover.needs import is_known
 from enable.cover.session import Session
 from enable.tables import size, table
 from enable.terminal import printable

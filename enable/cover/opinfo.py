@@ -11,16 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from enable.cover.coverage import (
-    NO_KERNEL,
-    Coverage,
-    judge_cases,
-    match_overloads,
-    needs_kernel,
-    percent,
-    read_calls,
-    rows_of,
-)
+from enable.cover.coverage import NO_KERNEL, Coverage, judge_cases, percent, read_calls, rows_of
+from enable.cover.needs import match_overloads, needs_kernel
 from enable.tables import share, table
 from enable.terminal import printable
 from generate.kernel_library import Library

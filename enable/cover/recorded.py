@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
-from enable.cover.coverage import is_known, read_calls
+from enable.cover.coverage import read_calls
+from enable.cover.needs import is_known
 from enable.cover.opinfo import is_opinfo
 from enable.workspace import Workspace
 from traces import TraceError, UserError

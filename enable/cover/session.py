@@ -10,8 +10,9 @@ from types import TracebackType
 from typing import Self
 
 from enable.cluster import connected
-from enable.cover.coverage import Coverage, measure, needed_overloads
+from enable.cover.coverage import Coverage, measure
 from enable.cover.judge_ray import RayJudge
+from enable.cover.needs import needed_overloads
 from enable.cover.opinfo import OpInfoCoverage, is_opinfo, measure_opinfo
 from enable.options import PLATFORM, library_words
 from enable.progress import doing

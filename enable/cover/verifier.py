@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from enable.cover.coverage import is_known
+from enable.cover.needs import is_known
 from enable.cover.recorded import recorded
 from enable.cover.verification import VerifyRequest, path_of, verify_candidate
 from enable.naming import full

@@ -14,7 +14,8 @@ from typing import Any
 
 import torch
 
-from enable.cover.coverage import is_known, read_calls
+from enable.cover.coverage import read_calls
+from enable.cover.needs import is_known
 from enable.cover.opinfo import Users
 from enable.cover.self_consistency import callable_overloads
 from enable.cover.session import Session

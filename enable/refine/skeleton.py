@@ -12,7 +12,7 @@ from typing import Any
 import jinja2
 import torch
 
-from enable.cover.coverage import is_known
+from enable.cover.needs import is_known
 from traces import UserError
 from traces.overloads import base_name, resolve
 from traces.program import program_name

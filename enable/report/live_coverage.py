@@ -7,7 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from enable.cover.coverage import Coverage, Row, Stored, match_overloads, read_calls, rows_of
+from enable.cover.coverage import Coverage, Row, Stored, read_calls, rows_of
+from enable.cover.needs import match_overloads
 from enable.cover.session import Session, model_of
 from enable.report.stamps import FileCache, stamp_of
 from enable.trust import of_layers, untried

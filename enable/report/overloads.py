@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from enable.cover.cost import Use, uses
-from enable.cover.coverage import ALMOST_ALL, Coverage, Row, is_known, percent
+from enable.cover.coverage import ALMOST_ALL, Coverage, Row, percent
 from enable.cover.matrix import Need
+from enable.cover.needs import is_known
 from enable.cover.published import CATEGORIES
 from enable.cover.session import Session
 from enable.report.reasons import NOT_RUN, category, command_in

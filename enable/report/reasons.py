@@ -7,7 +7,8 @@ from typing import Any
 
 import torch
 
-from enable.cover.coverage import NO_KERNEL, is_known
+from enable.cover.coverage import NO_KERNEL
+from enable.cover.needs import is_known
 from enable.naming import counted
 from generate.kernel_library import KERNELS, Library
 from traces.overloads import resolve

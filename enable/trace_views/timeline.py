@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from enable.cover.cost import LAUNCH, cost_of
-from enable.cover.coverage import is_known
+from enable.cover.needs import is_known
 from enable.cover.session import model_of
 from traces.frames import row
 
