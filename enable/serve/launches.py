@@ -1,4 +1,4 @@
-"""Count the kernels that each thread launches.
+"""Count the kernels that each thread launches, and set up the context in which it launches them.
 
 A call that failed before its first launch has written nothing, so the server may decline it.
 """
@@ -6,8 +6,11 @@ A call that failed before its first launch has written nothing, so the server ma
 from __future__ import annotations
 
 import threading
+from contextlib import AbstractContextManager, nullcontext
 from types import ModuleType
 from typing import Any
+
+import torch
 
 from verify.child.aiming import compiler
 
@@ -51,3 +54,17 @@ def _count(kernel: Any) -> None:
         return result
 
     kernel.run = run
+
+
+def surroundings(device: str, index: int | None) -> AbstractContextManager[Any]:
+    """Return the context for launches: the tensors' GPU is current, and on `sim` NumPy does not warn of infinities.
+
+    Launches go to the current GPU. Triton's interpreter computes with NumPy.
+    """
+    if device == "cpu":
+        import numpy as np
+
+        return np.errstate(all="ignore")
+    if index is None or index == torch.accelerator.current_device_index():
+        return nullcontext()
+    return torch.accelerator.device_index(index)

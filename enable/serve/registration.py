@@ -13,7 +13,8 @@ import torch
 from torch._ops import OpOverload
 
 from enable.serve.arguments import is_number, operand_dtype, tensor_places
-from enable.serve.server import Counts, Server
+from enable.serve.counts import Counts
+from enable.serve.server import Server
 from enable.serve.shortcuts import MISS
 from traces.errors import UserError
 from traces.overloads import name_of, resolve

@@ -7,10 +7,8 @@ library nor a verdict store (enable/library.py does), so that exported packages 
 from __future__ import annotations
 
 import threading
-from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,10 +18,11 @@ from torch._ops import OpOverload
 
 from enable.serve import scratch
 from enable.serve.arguments import ELSEWHERE, NUMBER, SPARSE, with_tensors
+from enable.serve.counts import Counts, uncount
 from enable.serve.decisions import Decision, Decisions, Refusal, asking
 from enable.serve.entries import Entry
 from enable.serve.floats import General, Handling, Watched, disguised, general, noted
-from enable.serve.launches import launched
+from enable.serve.launches import launched, surroundings
 from enable.serve.modules import load_wrapper, set_up_triton
 from enable.serve.native import Native
 from enable.serve.overlap import footprint_of
@@ -36,23 +35,6 @@ from verify.contract.random_state import Philox, bound, draw
 
 DECLINED = "its wrapper takes no such arguments: {}"
 MAX_SHORTCUTS = 8  # per set of calls that differ only in floats, such as learning rates
-
-
-@dataclass
-class Counts:
-    """Counts of calls.
-
-    Attributes:
-        served: Calls served, by overload.
-        kernels: Calls served, by kernel file.
-        unserved: Calls not served, by overload and then by reason.
-        unjudged: Served calls with a property on which the kernel was never judged, by overload and then by property.
-    """
-
-    served: Counter[str] = field(default_factory=Counter)
-    kernels: Counter[str] = field(default_factory=Counter)
-    unserved: defaultdict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
-    unjudged: defaultdict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
 
 
 class Declined(Exception):
@@ -164,7 +146,7 @@ class Server:
             self._running.deep = False
         if moved is None:
             return MISS
-        _uncount(self._counts.unserved[name_of(op)], self._decisions.of(op, args, kwargs).reason)
+        uncount(self._counts.unserved[name_of(op)], self._decisions.of(op, args, kwargs).reason)
         return self.answer(op, *moved)
 
     def find(
@@ -212,8 +194,8 @@ class Server:
         decision, overload, reason = self._decisions.of(op, args, kwargs), name_of(op), DECLINED.format(why.error)
         self._counts.unserved[overload][reason] += 1
         if decision.entry is not None:  # another thread may have declined it first
-            _uncount(self._counts.served, overload)
-            _uncount(self._counts.kernels, decision.entry.label)
+            uncount(self._counts.served, overload)
+            uncount(self._counts.kernels, decision.entry.label)
             if why.early and isinstance(why.error, NotImplementedError):
                 self._decisions.decline(op, args, kwargs, reason)
 
@@ -355,7 +337,7 @@ class Server:
         self._running.deep = True
         before = launched()
         try:
-            with torch._C._AutoDispatchBelowAutograd(), _surroundings(self._device, index):
+            with torch._C._AutoDispatchBelowAutograd(), surroundings(self._device, index):
                 if entry.draws:  # the wrapper gets key and counter in place of the generator
                     wrapper = bound(wrapper, philox or (0, 0))
                     kwargs = {name: None if name == "generator" else value for name, value in kwargs.items()}
@@ -407,24 +389,3 @@ def _draws(op: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> boo
     trains = values.get("training", values.get("train")) is not False
     shape = getattr(values.get("self"), "shape", values.get("size", ()))
     return bool(values.get("dropout_p", 1.0) > 0) and trains and 0 not in shape
-
-
-def _uncount(counter: Counter[str], counted: str) -> None:
-    """Take back one count, and drop a zero entry."""
-    counter[counted] -= 1
-    if not counter[counted]:
-        del counter[counted]
-
-
-def _surroundings(device: str, index: int | None) -> AbstractContextManager[Any]:
-    """Return the context for launches: the tensors' GPU is current, and on `sim` NumPy does not warn of infinities.
-
-    Launches go to the current GPU. Triton's interpreter computes with NumPy.
-    """
-    if device == "cpu":
-        import numpy as np
-
-        return np.errstate(all="ignore")
-    if index is None or index == torch.accelerator.current_device_index():
-        return nullcontext()
-    return torch.accelerator.device_index(index)

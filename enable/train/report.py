@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
@@ -10,20 +10,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import torch
-from torch._ops import OpOverload
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
-
 from enable.fuse.substitution import Substitution
 from enable.library import JUDGED, NothingVerified, Registration, drawing_on_cpu, select, use
-from enable.naming import shown_path
 from enable.remedies import nothing_verified, remedy
 from enable.serve import precision
-from enable.serve.arguments import ELSEWHERE
 from enable.serve.decisions import NO_KERNEL, REFUSED
 from enable.serve.server import Server
 from enable.tables import table
+from enable.train.calls import Calls, reasons_by_overload, served_calls, unserved_calls
 from enable.train.draws import Around, Drawing, Draws, Incomparable, shared
 from enable.train.fused import Prepare, compiled_counts, fusing, rows, substituted
 from enable.train.step_time import StepTime, measure
@@ -31,8 +25,6 @@ from enable.train.training_run import Comparison, Recipe, Step, Stopped, compare
 from enable.workspace import Workspace
 from generate.kernel_library import Library
 from traces import UserError, jsonable
-from traces.facts import tagged
-from traces.overloads import bind, kind, name_of
 
 DEVICES = ("sim", "cuda", "xpu")
 _INTERPRETED = ("sim", "cpu")  # devices on which Triton's interpreter runs kernels; cpu is only for fused training
@@ -202,7 +194,7 @@ def run(
         lacking = partial(_lacking, registration, report, workspace, base)
         outside = _train(report, registration, around, tell, lacking, prepare)
         report.fusions = substituted() if choice.fused else []
-    report.served = _served(registration, library, compiled_counts() if choice.fused else Counter())
+    report.served = served_calls(registration, library, compiled_counts() if choice.fused else Counter())
     report.fallbacks = _fallbacks(registration, report, outside)
     if choice.compare and gpu and not report.stopped:
         report.time = measure(recipe, choice.device, registered, library, prepare)
@@ -279,63 +271,16 @@ def _train(  # noqa: PLR0913 - the training, and its output
     return unserved
 
 
-_COPIES = tagged("between_devices")
-
-
-class Calls(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Counts the calls on a device that need a kernel, by overload.
-
-    Attributes:
-        calls: Number of calls by overload.
-        precisions: Dtypes in which each overload computed.
-    """
-
-    def __init__(self, device: str) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
-        self.calls: Counter[str] = Counter()
-        self.precisions: defaultdict[str, set[str]] = defaultdict(set)
-        self._device = device
-
-    def __torch_dispatch__(
-        self, func: OpOverload, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
-    ) -> Any:
-        result = func(*args, **(kwargs or {}))
-        if kind(func, bind(func, args, kwargs or {})) in ("compute", "random"):
-            tensors = [leaf for leaf in tree_leaves((args, kwargs, result)) if isinstance(leaf, torch.Tensor)]
-            devices = {t.device.type for t in tensors}
-            transfer = len(devices) > 1 and name_of(func) in _COPIES
-            if self._device in devices and not transfer:
-                self.calls[name_of(func)] += 1
-                self.precisions[name_of(func)] |= precision.computed_in(func, tensors)
-        return result
-
-
-def _reasons(registration: Registration) -> dict[str, str]:
-    """Return why overloads were not served, including those that were not called."""
-    reasons_by_name = {name: next(iter(reasons)) for name, reasons in registration.counts.unserved.items()}
-    return {**reasons_by_name, **registration.left_out}
-
-
-def _served(registration: Registration, library: Library, compiled: Counter[str]) -> dict[str, dict[str, Any]]:
-    """Return the served calls by overload, most calls first; `compiled` adds single calls in compiled graphs."""
-    rows_by_overload = {}
-    for overload, calls in (registration.counts.served + compiled).most_common():
-        match = library.match(overload)
-        kernel = "composed" if match is None else shown_path(match.kernel.path)
-        unjudged = registration.counts.unjudged.get(overload, Counter[str]())
-        rows_by_overload[overload] = {"calls": calls, "kernel": kernel, "unjudged": dict(unjudged)}
-    return rows_by_overload
-
-
 def _fallbacks(registration: Registration, report: TrainingReport, outside: Calls) -> dict[str, dict[str, Any]]:
     """Return the calls that another implementation answered: the CPU's for sim, PyTorch's own on a GPU.
 
     `outside` holds the unserved calls on a GPU in the first COUNTED steps.
     """
-    counts, reasons, gpu = registration.counts, _reasons(registration), report.choice.device not in _INTERPRETED
+    counts, reasons = registration.counts, reasons_by_overload(registration)
+    gpu = report.choice.device not in _INTERPRETED
     calls = outside.calls
     if report.choice.fallback or gpu or report.choice.fused:
-        calls |= Counter({name: counter.total() for name, counter in _unserved(counts.unserved)})
+        calls |= Counter({name: counter.total() for name, counter in unserved_calls(counts.unserved)})
 
     def row(name: str, number: int) -> dict[str, Any]:
         in_dtypes = {"precision": ", ".join(sorted(outside.precisions[name]))} if gpu else {}
@@ -344,20 +289,12 @@ def _fallbacks(registration: Registration, report: TrainingReport, outside: Call
     return {name: row(name, n) for name, n in calls.most_common()}
 
 
-def _unserved(counts: Mapping[str, Counter[str]]) -> Iterator[tuple[str, Counter[str]]]:
-    """Yield the unserved calls' reasons by overload, without transfers between devices."""
-    for name, reasons in counts.items():
-        relevant = Counter({r: n for r, n in reasons.items() if not (name in _COPIES and r == ELSEWHERE)})
-        if relevant:
-            yield name, relevant
-
-
 def _lacking(registration: Registration, report: TrainingReport, workspace: Workspace, base: Path | None) -> str | None:
     """Return the message about an operator without a usable kernel if that stopped the run, or None."""
     if report.choice.device != "sim" or report.choice.fallback or not registration.counts.unserved:
         return None
     overload = next(reversed(registration.counts.unserved))
-    reason = _reasons(registration)[overload]
+    reason = reasons_by_overload(registration)[overload]
     if reason == REFUSED:
         return None
     return f"{overload}: {reason}; {remedy(overload, reason, report.recipe, workspace, base)}"

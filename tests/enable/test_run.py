@@ -9,7 +9,7 @@ import torch
 from shared import packaged, without
 
 from capture import sim
-from enable.train.report import Calls
+from enable.train.calls import Calls
 from enable.train.rounding import Truncating
 from enable.train.step_time import kernel_names, share
 from enable.train.training_run import EPS, MARGIN, Comparison, Recipe, Step, tolerances, train
