@@ -12,6 +12,7 @@ from enable.help import examples
 from enable.naming import counted
 from enable.options import PLATFORM, AsJson, Library, typed
 from traces import UserError
+from traces.program import program_name, program_words
 
 MOST_PORT = 65_535
 UNSERVED = ("--out", "--json", "--since", "--benchmark")  # options for the page in a file
@@ -113,7 +114,7 @@ def _serve(  # noqa: PLR0913 - one parameter an option
     from enable.stopping import stoppable
 
     assert context.parent is not None
-    with stoppable(["enable", *typed(context.parent), "report", *typed(context)]):
+    with stoppable([*program_words(), *typed(context.parent), "report", *typed(context)]):
         from enable.report.live import LiveReport
         from enable.report.live_server import serve
         from enable.workspace import Workspace
@@ -124,9 +125,9 @@ def _serve(  # noqa: PLR0913 - one parameter an option
 
 def _check_serving(serve: bool, port: int | None, words: list[str]) -> None:
     """Raise UserError for options that contradict each other, and for a port that does not exist."""
-    free = "leave it out for a free one: enable report --serve"
+    free = f"leave it out for a free one: {program_name()} report --serve"
     if not serve:
-        raise UserError(f"--port {port} is for the live page; type: enable report --serve --port {port}")
+        raise UserError(f"--port {port} is for the live page; type: {program_name()} report --serve --port {port}")
     if port is not None and not 1 <= port <= MOST_PORT:
         raise UserError(f"--port {port}: name a port from 1 to {MOST_PORT}, or {free}")
     contradicting = [word for word in words if word in UNSERVED]

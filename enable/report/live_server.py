@@ -10,7 +10,7 @@ from __future__ import annotations
 import hmac
 import json
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -22,6 +22,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from enable.report.live import LiveReport
 from traces import UserError
 from traces.packaging import qualified
+from traces.program import program_name
 
 LOOPBACK = "127.0.0.1"
 _HOSTS = (LOOPBACK, "localhost")  # with any port, because `ssh -L` may forward another one
@@ -32,6 +33,7 @@ _FILES = {
     **dict.fromkeys(("tabulator.js", "live.js"), _SCRIPT),
     **dict.fromkeys(("tabulator.css", "report.css", "live.css"), _STYLE),
 }
+_READING = {"Allow": "GET, HEAD"}
 _HEADERS = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
@@ -81,7 +83,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:  # noqa: N802
         """Refuse to write."""
-        self._checked(lambda: self._send(HTTPStatus.METHOD_NOT_ALLOWED, "this page is for reading only\n", allow=True))
+        self._checked(
+            lambda: self._send(HTTPStatus.METHOD_NOT_ALLOWED, "this page is for reading only\n", headers=_READING)
+        )
 
     do_PUT = do_PATCH = do_DELETE = do_OPTIONS = do_POST
 
@@ -94,7 +98,7 @@ class _Handler(BaseHTTPRequestHandler):
             if has_token and len(hosts) == 1 and _is_this_machine(hosts[0]):
                 answer()
             else:
-                self._send(HTTPStatus.FORBIDDEN, "open the URL that enable report --serve printed\n")
+                self._send(HTTPStatus.FORBIDDEN, f"open the URL that {program_name()} report --serve printed\n")
 
     def _get(self) -> None:
         """Send the content at the path below the token."""
@@ -108,6 +112,10 @@ class _Handler(BaseHTTPRequestHandler):
             self._send_dialog(parse_qs(url.query).get("id", [""])[0])
         elif name == "" and url.path.endswith("/"):
             self._send(HTTPStatus.OK, self.server.page, _PAGE)
+        elif name == "":
+            self._send(
+                HTTPStatus.PERMANENT_REDIRECT, "the URL ends with /\n", headers={"Location": f"/{self.server.token}/"}
+            )
         else:
             self._send(HTTPStatus.NOT_FOUND, "no such page\n")
 
@@ -123,14 +131,12 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             self._send(HTTPStatus.OK, json.dumps(dialog), _JSON)
 
-    def _send(self, status: HTTPStatus, text: str, kind: str = _TEXT, allow: bool = False) -> None:
+    def _send(self, status: HTTPStatus, text: str, kind: str = _TEXT, headers: Mapping[str, str] | None = None) -> None:
         """Send a complete answer; for HEAD its headers alone."""
         body = text.encode()
         self.send_response(status)
-        for name, value in _HEADERS.items():
+        for name, value in {**_HEADERS, **(headers or {})}.items():
             self.send_header(name, value)
-        if allow:
-            self.send_header("Allow", "GET, HEAD")
         self.send_header("Content-Type", f"{kind}; charset=utf-8")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
@@ -163,7 +169,8 @@ def serve(live: LiveReport, workspace: Path, port: int, say: Callable[[str], Non
         server = LiveServer(live, workspace, port)
     except OSError as error:
         raise UserError(
-            f"--port {port}: {error.strerror}; name another port, or leave it out for a free one: enable report --serve"
+            f"--port {port}: {error.strerror}; name another port, or leave it out for a free one: "
+            f"{program_name()} report --serve"
         ) from error
     with server:
         say(f"{server.url}\n  follows {workspace} for readers on this machine who have this URL; Ctrl-C ends it")
