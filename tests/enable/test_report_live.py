@@ -20,6 +20,7 @@ from capture import Recorder
 from enable.cli import run
 from enable.report.live import LiveReport
 from enable.workspace import Workspace
+from traces.program import NAME_VARIABLE
 
 pytestmark = pytest.mark.timeout(600)  # a coverage run and a campaign
 ROOT = Path(__file__).parents[2]
@@ -184,16 +185,22 @@ def test_each_server_has_its_own_token(prepared, served):
         assert urlsplit(url).path != urlsplit(served).path
 
 
+def test_a_url_without_its_last_slash_leads_to_the_page(served):
+    status, headers, _ = request(served.rstrip("/"))
+    assert (status, headers["Location"]) == (308, urlsplit(served).path)
+
+
 # -- how it begins and ends ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("number, status", [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
-def test_a_signal_ends_it(home, number, status):
+def test_a_signal_ends_it(home, number, status, monkeypatch):
+    monkeypatch.setenv(NAME_VARIABLE, "kit")
     with serving(home) as (process, url):
         assert request(url, "state")[0] == 200
         process.send_signal(number)
         assert process.wait(30) == status
-        assert process.stderr.read() == "enable: interrupted; to go on, run: enable report --serve\n"
+        assert process.stderr.read() == "kit: interrupted; to go on, run: kit report --serve\n"
 
 
 @pytest.mark.parametrize(
@@ -224,15 +231,25 @@ def test_bad_input_is_one_line(home, monkeypatch, capsys, words, message):
     assert not (home / "nothere").exists()
 
 
+@pytest.mark.parametrize("words", [["--serve", "--port", "0"], ["--port", "8000"]])
+def test_the_printed_command_begins_with_the_typed_name(home, monkeypatch, capsys, words):
+    monkeypatch.chdir(home)
+    monkeypatch.setenv(NAME_VARIABLE, "kit")
+    assert run(["report", *words]) == 2
+    error = capsys.readouterr().err
+    assert ": kit report --serve" in error and "enable" not in error
+
+
 def test_a_port_in_use(home, monkeypatch, capsys):
     monkeypatch.chdir(home)
     monkeypatch.setenv("ENABLE_LIBRARY", "library")
+    monkeypatch.setenv(NAME_VARIABLE, "kit")
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
         assert run(["report", "--serve", "--port", str(port)]) == 2
     error = capsys.readouterr().err
-    assert error.startswith(f"enable: --port {port}: Address already in use; name another port")
-    assert error.count("\n") == 1 and "enable report --serve" in error
+    assert error.startswith(f"kit: --port {port}: Address already in use; name another port")
+    assert error.count("\n") == 1 and "kit report --serve" in error
 
 
 # -- what it shows ---------------------------------------------------------------------------------------------------
@@ -409,6 +426,11 @@ def test_the_page_on_a_phone(home, opened):
         page.set_viewport_size({"width": 390, "height": 800})
         seen(page, "#models", "net")
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
+        page.reload()
+        seen(page, "#overloads", "not run")
+        state = page.locator("#overloads .tabulator-cell[tabulator-field=state]").first
+        state.scroll_into_view_if_needed()
+        state.click(trial=True)  # fails if another element covers it
         page.close()
 
 

@@ -69,7 +69,7 @@
     ["answer tokens", "completion_tokens", number],
   ], openDialog);
   const showOverloads = table("overloads", [
-    ["overload", "overload", { frozen: true }], ["trace", "trace"], ["platform", "platform"], ["state", "state"],
+    ["overload", "overload", { frozen: !matchMedia("(max-width: 640px)").matches, maxWidth: 700 }], ["trace", "trace"], ["platform", "platform"], ["state", "state"],
     ["cases", "cases", number], ["judged", "judged", number], ["failing", "failing", number],
     ["detail", "detail", { maxWidth: 700 }],
   ]);
