@@ -392,9 +392,18 @@
     main.prepend(element("nav", { class: "index", "aria-label": "On this page" }, list));
   }
 
+  // Returns the text of a part of an address; "" if its escapes are malformed.
+  function unescaped(part) {
+    try {
+      return decodeURIComponent(part);
+    } catch {
+      return "";
+    }
+  }
+
   // Shows the view and the heading that an address names, such as #overloads/by-dtype.
   function follow() {
-    const name = decodeURIComponent(location.hash.slice(1));
+    const name = unescaped(location.hash.slice(1));
     const [view] = name.split("/");
     if (!views.some(([known]) => known === view)) return false;
     if (view !== current || !main.children.length) select(view);

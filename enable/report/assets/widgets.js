@@ -275,7 +275,12 @@ const widgets = (() => {
   const color = (name) => getComputedStyle(root).getPropertyValue(`--${name}`).trim();
   // Okabe and Ito, Color Universal Design, 2008: hues that the colour-blind can tell apart.
   const SERIES = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#999999", "#f0e442"];
-  const series = (i) => (i ? SERIES[i % SERIES.length] : color("pass"));
+  // Index 0 has the colour of a pass. If that is another hue of SERIES, as in dark mode, the two change places.
+  const series = (i) => {
+    const pass = color("pass");
+    const hue = SERIES[i % SERIES.length];
+    return i ? (hue === pass ? SERIES[0] : hue) : pass;
+  };
 
   function numbers(traces) {
     const values = traces.flatMap((t) => (t.type === "heatmap" ? t.z.flat() : t.orientation === "h" ? t.x : t.y));
