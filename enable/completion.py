@@ -36,6 +36,8 @@ def completions(program: Any, words: list[str], index: int) -> list[str]:
             path.append(word)
     if before and before[-1] in _VALUES:
         candidates = _names(_VALUES[before[-1]], before)
+    elif before and _takes_value(before[-1], [*command.params, *program.params]):
+        candidates = []  # bash then completes names of files
     elif current.startswith("-"):
         candidates = [name for parameter in [*command.params, *program.params] for name in parameter.opts]
         candidates = [name for name in [*candidates, "--help"] if name.startswith("--")]
@@ -46,6 +48,11 @@ def completions(program: Any, words: list[str], index: int) -> list[str]:
     else:
         candidates = []
     return sorted({word for word in candidates if word.startswith(current)})
+
+
+def _takes_value(word: str, parameters: Iterable[Any]) -> bool:
+    """Return True if a word is an option that the next word is the value of."""
+    return any(word in parameter.opts and not getattr(parameter, "is_flag", True) for parameter in parameters)
 
 
 def _names(kind: str, words: Iterable[str]) -> list[str]:

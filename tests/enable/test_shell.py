@@ -105,6 +105,9 @@ COMPLETED = {
     "enablekit coverage nanogpt --pl": ["--platform"],
     "enablekit coverage nanogpt --platform s": ["sim"],
     "enablekit --workspace other coverage ": ["mlp"],
+    "enablekit report --serve ": ["cnn", "nanogpt"],
+    "enablekit report --since ": [],
+    "enablekit refine nanogpt --op ": [],
     "enable -n tes": ["test"],
     "enablekit models xyz": [],
 }
