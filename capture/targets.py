@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_type_hints
 
 from capture.settings import Setting, parse
-from traces.errors import UserError
+from traces.errors import UserError, did_you_mean
 from traces.packaging import qualified
 from traces.program import program_name
 
@@ -148,7 +148,8 @@ def _module(name: str) -> Any:
     choices = describe_models()
     if name not in choices:
         raise UserError(
-            f"no model {name!r}; choose from {', '.join(choices)} ({program_name()} models describes them), {_HINT}"
+            f"no model {name!r}{did_you_mean(name, choices) or ';'} choose from {', '.join(choices)} "
+            f"({program_name()} models describes them), {_HINT}"
         )
     return importlib.import_module(qualified(f"models.{name}"))
 

@@ -147,7 +147,7 @@ def test_keys_are_made_in_cpp_where_that_is_worth_building_it(target, tmp_path, 
 
 
 def test_nothing_recorded_is_an_error(target, tmp_path):
-    with pytest.raises(UserError, match="nothing was recorded; look at --phase, --ops"):
+    with pytest.raises(UserError, match="nothing was recorded; check --phase, --ops"):
         capture_model(target, tmp_path / "a.trace", phases=("lunch",), progress=False)
     assert list(tmp_path.iterdir()) == []
 
@@ -164,6 +164,7 @@ def test_no_steps(target, tmp_path):
 
 
 BAD = {
+    "a misspelt model": (lambda: load_target("nanogtp"), r"no model 'nanogtp', did you mean nanogpt\? choose from"),
     "unknown model": (lambda: load_target("gpt5"), r"no model 'gpt5'; choose from .*, nanogpt \(enable models"),
     "a module that is no model": (lambda: load_target("training"), "no model 'training'"),
     "a path": (lambda: load_target("../evil"), r"no model '../evil'"),
