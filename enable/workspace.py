@@ -123,7 +123,7 @@ class Workspace:
 
     def trace_names(self) -> list[str]:
         """Return the names of all traces."""
-        return sorted(p.name.removesuffix(".trace") for p in self.traces.glob("*.trace"))
+        return sorted(p.name.removesuffix(".trace") for p in self.traces.glob("*.trace") if p.is_dir())
 
     def open_trace(self, name: str, partial: bool = False) -> Trace:
         """Open the trace with this name, for this target of `enable capture`, or at this path.

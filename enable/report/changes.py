@@ -20,8 +20,9 @@ def earlier(path: Path) -> dict[str, Any]:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not text in UTF-8"
         raise UserError(
-            f"--since {path}: cannot be read ({error}); name a page of {program_name()} report, or its --json"
+            f"--since {path}: cannot be read ({reason}); name a page of {program_name()} report, or its --json"
         ) from error
     embedded_json = _DATA.search(text)
     try:

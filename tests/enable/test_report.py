@@ -201,7 +201,7 @@ def test_two_platforms(workspace, capsys):
         (["--campaign", "nothere"], "no campaign 'nothere'"),
         (["--platform", "nothere"], "nothere"),
         (["--since", "figures.jsonl"], "is no report"),
-        (["--since", "nothere.html"], "cannot be read"),
+        (["--since", "nothere.html"], "--since nothere.html: cannot be read (No such file or directory); name a page"),
         (["--benchmark", "library/pointwise/neg.py"], "line 1 is none of benchmarks.operators"),
         (["--benchmark", "still.jsonl"], "line 1 is none of benchmarks.operators"),
         (["--out", "library"], "is a directory"),
@@ -220,6 +220,13 @@ def test_bad_input(workspace, monkeypatch, capsys, words, said):
 def test_a_workspace_with_nothing(tmp_path, capsys):
     assert run(["--workspace", str(tmp_path / "w"), "report"]) == 2
     assert "enable --workspace" in (said := capsys.readouterr().err) and "capture nanogpt" in said
+
+
+def test_a_file_in_the_place_of_a_trace_is_not_one(tmp_path, capsys):
+    (tmp_path / "traces").mkdir()
+    (tmp_path / "traces" / "stray.trace").write_text("text")
+    assert run(["--workspace", str(tmp_path), "report", "stray"]) == 2
+    assert f"no trace 'stray' ({tmp_path}/traces holds none yet)" in capsys.readouterr().err
 
 
 def test_a_report_of_another_version(data, tmp_path, workspace, capsys):
@@ -452,6 +459,19 @@ def test_every_view_opens(opened):
         tab.click()
         assert tab.get_attribute("aria-selected") == "true" and shown.locator("main h2").count() > 0
     assert shown.locator("#tabs button").count() == 8
+
+
+def test_each_series_of_a_chart_has_its_own_color(opened):
+    for scheme in ("light", "dark"):
+        colors = opened(color_scheme=scheme).evaluate("[0, 1, 2, 3, 4, 5, 6, 7].map(widgets.series)")
+        assert len(set(colors)) == 8, (scheme, colors)
+
+
+def test_a_malformed_address_shows_the_first_view(opened, whole):
+    shown = opened()
+    shown.goto("about:blank")
+    shown.goto(whole.as_uri() + "#%E0%A4%A")
+    assert shown.locator("#tabs [aria-selected=true]").inner_text(timeout=5000) == "Overview"
 
 
 def test_the_tree_of_a_search_is_drawn(opened):
