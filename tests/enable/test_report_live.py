@@ -426,11 +426,9 @@ def test_the_page_on_a_phone(home, opened):
         page.set_viewport_size({"width": 390, "height": 800})
         seen(page, "#models", "net")
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
-        page.reload()
+        page.reload()  # the width at the start decides
         seen(page, "#overloads", "not run")
-        state = page.locator("#overloads .tabulator-cell[tabulator-field=state]").first
-        state.scroll_into_view_if_needed()
-        state.click(trial=True)  # fails if another element covers it
+        assert page.locator("#overloads .tabulator-frozen").count() == 0, "a frozen name covers all other columns"
         page.close()
 
 
