@@ -38,7 +38,9 @@ def content(data: dict[str, Any], directory: Path = Path()) -> dict[str, Any]:
     links = {shown: relative_path for shown in kernels if (relative_path := _relative(shown, directory))}
     result: dict[str, Any] = _printable({**data, "links": links})
     for shown, relative_path in links.items():
-        result["links"][printable(shown, LAYOUT)] = {"text": printable(relative_path), "href": quote(relative_path)}
+        outside = relative_path.startswith(os.pardir)  # a page that is passed on does not show a machine's directories
+        text = "/".join(Path(shown).parts[-2:]) if outside else relative_path
+        result["links"][printable(shown, LAYOUT)] = {"text": printable(text), "href": quote(relative_path)}
     return result
 
 

@@ -390,7 +390,7 @@ def test_reasons(data):
 def test_links_lead_to_kernel_files(data, workspace):
     page_data = content(data, workspace / "below")
     (shown,) = [path for path in page_data["links"] if path.endswith("neg.py")]
-    assert page_data["links"][shown] == {"text": "../library/pointwise/neg.py", "href": "../library/pointwise/neg.py"}
+    assert page_data["links"][shown] == {"text": "pointwise/neg.py", "href": "../library/pointwise/neg.py"}
     scheme = {**data, "failures": [], "overloads": [{"kernel": str(workspace / "javascript:alert(1).py")}]}
     (workspace / "javascript:alert(1).py").write_text("")
     (link,) = content(scheme, workspace)["links"].values()

@@ -28,13 +28,13 @@
       const line = data.headlines[i];
       return {
         model: line.model, platform: m.platform, operators: line.total ? `${line.covered} of ${line.total}` : "none needed",
-        missing: line.missing, trend: line.trend, overloads: share(m.overloads.percent), calls: share(m.calls.percent),
+        missing: line.missing, trend: line.trend, calls: share(m.calls.percent),
         time: share(m.time_percent), again: m.command,
       };
     });
     table("models", [
       ["model", "model", id], ["platform", "platform", id], ["operators", "operators", { responsive: 0 }], ["missing", "missing", number],
-      ["trend", "trend"], ["overloads covered", "overloads"], ["calls covered", "calls"], ["estimated time covered", "time"],
+      ["trend", "trend"], ["calls covered", "calls"], ["estimated time covered", "time"],
       ["command", "again", commands],
     ], rows);
     if (data.models.length > 1) {
