@@ -123,7 +123,8 @@ def test_every_command_that_is_printed(typed):
     (coverage,) = printed(text)
     assert coverage == f"{one}coverage own"
     status, text = typed(coverage)
-    missing, refine = printed(text)
+    missing, refine, strong = sorted(printed(text), key=lambda command: (" verify " in command, " refine " in command))
+    assert strong.startswith(f"{one}verify aten::"), strong
     status, text = typed(missing)
     (write,) = printed(text)
     assert status == 0 and write == f"{one}refine own --op aten::celu --llm manual"
