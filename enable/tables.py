@@ -155,7 +155,7 @@ def coverage_tables(coverage: Coverage, missing: str, next_: str, stronger: Call
         counted = "{overloads} overloads, {calls} calls".format_map(summary["of_cpus"])
         lines += [
             f"  for CPUs alone     {counted} of these: no accelerator is ever asked for them",
-            f"  what one is asked  {coverage.instead}",
+            f"  on an accelerator  {coverage.instead}",
         ]
     if coverage.host:
         lines.append(f"  on the host        {named_counts(coverage.host)}: not work for the device, and not counted")

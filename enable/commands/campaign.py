@@ -69,4 +69,4 @@ def report(
         draw(campaigns, plot)
     results = made(campaigns)
     page = workspace.command("report", *(word for name in chosen for word in ("--campaign", name)))
-    typer.echo(json.dumps(results) if as_json else f"{report_lines(results)}\n  to look at it  {page}")
+    typer.echo(json.dumps(results) if as_json else f"{report_lines(results)}\n  report  {page}")

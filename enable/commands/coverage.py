@@ -110,7 +110,7 @@ def command(  # noqa: PLR0913 - one parameter an option
             ranking = what_is_missing(session, model, of or (), by or "time")
             typer.echo(json.dumps(ranking.as_json()) if as_json else missing_tables(ranking, session, model))
             return
-        page = printable(f"  to look at it      {session.command('report', model)}")
+        page = printable(f"  report             {session.command('report', model)}")
         operators = None if of else session.opinfo_coverage(model, exhaustive)
         if operators is not None:
             typer.echo(json.dumps(operators.as_json()) if as_json else f"{opinfo_tables(operators)}\n{page}")

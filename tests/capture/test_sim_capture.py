@@ -70,8 +70,8 @@ def test_coverage_says_what_only_a_cpu_is_asked_for(project, capsys):
     out = capsys.readouterr().out
     assert len([line for line in out.splitlines() if line.startswith("aten::mkldnn") and "for CPUs" in line]) == 2
     assert "for CPUs alone     2 overloads, 2 calls of these: no accelerator is ever asked for them" in out
-    (line,) = [line for line in out.splitlines() if "what one is asked" in line]
-    command = shlex.split(line.partition("asked")[2])
+    (line,) = [line for line in out.splitlines() if "on an accelerator" in line]
+    command = shlex.split(line.partition("accelerator")[2])
     assert command[:5] == ["enable", "capture", "recurrent:parts", "--set", "width=6"]
     assert run(command[1:]) == 0
     capsys.readouterr()
@@ -84,7 +84,7 @@ def test_coverage_of_a_users_own_recording_on_the_cpu(project, capsys):
     with Recorder("mine.trace", info={"model": "mine", "settings": {}}):
         x.to_mkldnn()
     assert run(["coverage", "mine.trace"]) == 0
-    assert "what one is asked  the same program with its model and data on device sim" in capsys.readouterr().out
+    assert "on an accelerator  the same program with its model and data on device sim" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

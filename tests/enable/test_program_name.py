@@ -44,8 +44,8 @@ def test_the_commands_that_coverage_prints_work_when_pasted(tmp_path):
     assert next_.startswith(f"{program} coverage ")
     covered = bash(next_, tmp_path)
     printed = hints(covered.stdout)
-    assert printed["to look at it"].startswith(f"{program} report ")
-    reported = bash(printed["to look at it"], tmp_path)
+    assert printed["report"].startswith(f"{program} report ")
+    reported = bash(printed["report"], tmp_path)
     assert reported.returncode == 0 and (tmp_path / "report.html").is_file(), reported.stderr
     assert " enable " not in covered.stdout + reported.stdout + recorded.stdout
 
