@@ -296,7 +296,9 @@ def _imported(node: ast.stmt, blocks: Blocks) -> list[str]:
         raise LinkError(line, f"no module {node.module}", f"choose from {modules}")
     public = blocks.module(rest[0])
     for alias in node.names:
-        if alias.name not in public:
+        # names are unique over all modules, so a kernel file stays valid when a block moves to another module
+        moved = alias.name in blocks.blocks and blocks.blocks[alias.name].public
+        if alias.name not in public and not moved:
             raise LinkError(line, f"{node.module} has no {alias.name}", f"choose from {', '.join(public)}")
         if alias.asname:
             raise LinkError(line, f"{alias.name} as {alias.asname}", "use blocks under their own names")

@@ -107,7 +107,8 @@ def test_the_tour(typed):
 
 
 _PRINTED = re.compile(
-    r"(?:: |\b(?:next|again|missing|fails|accelerator) +)(enable [^;\n]*?)(?=;|$|\)| or pass |, and pass )", re.MULTILINE
+    r"(?:: |\b(?:next|again|missing|fails|accelerator) +)(enable [^;\n]*?)(?=;|$|\)| or pass |, and pass )",
+    re.MULTILINE,
 )
 
 

@@ -106,6 +106,15 @@ def test_a_kernel_file_cannot_read_a_block_at_import(reads):
         link(f"from blocks.limits import INT32_MAX\n\n{reads}\n", (BLOCKS,))
 
 
+def test_a_block_that_moved_is_found_by_its_name(tmp_path):
+    (tmp_path / "old.py").write_text("def other():\n    return 1\n")
+    (tmp_path / "new.py").write_text("def one():\n    return _two()\n\n\ndef _two():\n    return 2\n")
+    assert "# blocks/new.py:1\ndef one():" in link("from blocks.old import one\n", (tmp_path,))
+    for private in ("_two", "three"):
+        with pytest.raises(LinkError, match=f"blocks.old has no {private}; choose from other"):
+            link(f"from blocks.old import {private}\n", (tmp_path,))
+
+
 def test_a_name_of_ones_own_that_is_a_blocks_too():
     text = f"{HEAD}from blocks.elementwise import elementwise\n\n\ndef strided(i):\n    return i\n"
     with pytest.raises(LinkError, match="line 7: strided is also the name of a block"):
