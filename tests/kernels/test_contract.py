@@ -54,9 +54,10 @@ def test_constants_and_functions(paths: list[Path]) -> None:
         constants = {
             node.targets[0].id: ast.literal_eval(node.value)
             for node in tree.body
-            if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
+            if isinstance(node, ast.Assign)
+            and isinstance(node.targets[0], ast.Name)
+            and isinstance(node.value, ast.Tuple)
         }
-        constants = {name: value for name, value in constants.items() if isinstance(value, tuple)}
         assert constants.keys() - {"LAYOUTS", "SPACE", "TUNED"} == {"OVERLOADS", "DTYPES"}, path
         if "SPACE" in constants:
             space = Space.of(path.read_text(), path.name)

@@ -2,6 +2,7 @@
 targets, and carried out by the interpreter where that knows them."""
 
 import math
+import re
 from dataclasses import replace
 
 import pytest
@@ -106,6 +107,15 @@ def test_rows_that_no_descriptor_tells_of(judge):
     assert found.outcome is Outcome.PASS, f"{found.detail}\n{found.report}"
 
 
+def constants_of(parts, **known):
+    """The constants of linked blocks by name, of which `known` replaces some."""
+    names = {"triton": triton, "math": math}
+    for part in parts:
+        if re.match(r"# blocks/\S+\n[A-Z_\d]+ = ", part):
+            exec(part, names)  # noqa: S102 - a block of ours
+    return names | known
+
+
 def uses_descriptors(a, b):
     """By the conditions of the block."""
     names = {}
@@ -132,9 +142,8 @@ def uses_descriptors(a, b):
 )
 def test_gluon_serves_where_it_was_tried(target, version, k, dtype, ending, chosen):
     parts = KernelFile.read(KERNELS / "matmul/mm.py", BLOCKS).source.split("\n\n\n")
-    names = {"TUNING_TARGET": target, "TRITON": version}
-    for name in ("GLUON = ", "def alternates("):
-        exec(next(part for part in parts if name in part), names)  # noqa: S102 - a block of ours
+    names = constants_of(parts, TUNING_TARGET=target, TRITON=version)
+    exec(next(part for part in parts if "def alternates(" in part), names)  # noqa: S102 - a block of ours
     assert names["alternates"](matrix(8, k), torch.empty(8, 8, dtype=dtype), (ending, None, None, None)) is chosen
 
 
@@ -197,11 +206,10 @@ def test_groups_serve_attention_where_they_were_tried(changed, chosen):
 def test_shares_of_long_sums_are_planned(target, version, sizes, otherwise, chosen):
     """By the conditions of the block: worth it, on a GPU and by a Triton that it was tried on. Every column of every
     tile is in one share."""
-    names = {"TUNING_TARGET": target, "TRITON": version, "triton": triton, "math": math}
     parts = KernelFile.read(KERNELS / "matmul/mm.py", BLOCKS).source.split("\n\n\n")
-    for name in ("GLUON = ", "DEEP = ", "ADDED = ", "processors", "worth", "plan_shares", "shares_serve"):
-        part = next(part for part in parts if (name if " = " in name else f"def {name}(") in part)
-        exec(part, names)  # noqa: S102 - a block of ours
+    names = constants_of(parts, TUNING_TARGET=target, TRITON=version)
+    for name in ("processors", "worth", "plan_shares", "shares_serve"):
+        exec(next(part for part in parts if f"def {name}(" in part), names)  # noqa: S102 - a block of ours
     assert names["shares_serve"](sizes, otherwise) == chosen
     if chosen is not None:
         (tiles, regular, whole, shares, short), sums, programs = chosen
