@@ -73,6 +73,11 @@ class Block:
         """Digest of the block's meaning, including the imports that it uses."""
         return digest([meaning_of(self.node), *sorted(map(meaning_of, self.imports))])
 
+    @cached_property
+    def read_at_once(self) -> frozenset[str]:
+        """Names that the block reads when its module is imported."""
+        return _read_at_once(self.node)
+
 
 @dataclass(frozen=True)
 class Blocks:
@@ -223,7 +228,7 @@ def link(source: str, directories: Sequence[Path] = (), now: State | None = None
             raise LinkError(
                 node.lineno, f"{early[0]} is read before it is defined, as blocks follow", "read it in a function"
             )
-    needed = _closure(wanted, blocks)
+    needed = _ordered(_closure(wanted, blocks))
     for block in needed:
         if block.name in definitions:
             module = block.location.split(":")[0]
@@ -306,7 +311,7 @@ def _imported(node: ast.stmt, blocks: Blocks) -> list[str]:
 
 
 def _closure(names: dict[str, int], blocks: Blocks) -> list[Block]:
-    """Return these blocks and all blocks that they use, by module and line, but a constant before what reads it."""
+    """Return these blocks and all blocks that they use, sorted by module and line."""
     blocks_by_name: dict[str, Block] = {}
     pending = list(names)
     while pending:
@@ -315,17 +320,21 @@ def _closure(names: dict[str, int], blocks: Blocks) -> list[Block]:
             blocks_by_name[block.name] = block
             pending += [n for n in block.uses if n in blocks.blocks]
     positions = {b.name: (b.location.split(":")[0], int(b.location.split(":")[1])) for b in blocks_by_name.values()}
+    return sorted(blocks_by_name.values(), key=lambda b: positions[b.name])
+
+
+def _ordered(blocks: list[Block]) -> list[Block]:
+    """Return the blocks in the same order, but a constant before what reads it at import."""
+    by_name = {block.name: block for block in blocks}
     ordered: dict[str, Block] = {}
 
-    def append(name: str) -> None:
-        block = blocks_by_name[name]
-        for used in sorted(_read_at_once(block.node) & blocks_by_name.keys() - ordered.keys() - {name}):
-            append(used)
-        ordered[name] = block
+    def append(block: Block) -> None:
+        for used in sorted(block.read_at_once & by_name.keys() - ordered.keys() - {block.name}):
+            append(by_name[used])
+        ordered.setdefault(block.name, block)
 
-    for name in sorted(blocks_by_name, key=lambda name: positions[name]):
-        if name not in ordered:
-            append(name)
+    for block in blocks:
+        append(block)
     return list(ordered.values())
 
 

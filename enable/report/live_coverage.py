@@ -10,6 +10,7 @@ from typing import Any
 from enable.cover.coverage import Coverage, Row, Stored, read_calls, rows_of
 from enable.cover.needs import match_overloads
 from enable.cover.session import Session, model_of
+from enable.report.reasons import NOT_RUN, reason
 from enable.report.stamps import FileCache, stamp_of
 from enable.trust import of_layers, untried
 from enable.workspace import Workspace
@@ -21,8 +22,6 @@ from verify.judging.standings import Standings
 from verify.judging.verdict_reader import VerdictReader
 from verify.outcome import Outcome, Verdict
 
-NOT_RUN = "not run"  # the state of an overload whose cases are not all judged, and none failed
-MOST_DETAIL = 300  # characters of a failure's detail in the table
 Rows = list[dict[str, Any]]
 
 
@@ -138,13 +137,14 @@ def _overload(
     cases = stored.cases.get(row.overload, []) if row.kernel else []
     judged = [v for case in cases if (v := verdicts.get((row.overload, case.id))) is not None]
     failing = sum(verdict.failed for verdict in judged)
+    state = row.verdict if failing or len(judged) == len(cases) else NOT_RUN  # not all cases are judged yet
     return {
         "overload": row.overload,
         "trace": trace,
         "platform": coverage.platform,
-        "state": row.verdict if failing or len(judged) == len(cases) else NOT_RUN,
+        "state": state,
         "cases": len(cases),
         "judged": len(judged),
         "failing": failing,
-        "detail": row.detail[:MOST_DETAIL],
+        "detail": "" if state == NOT_RUN else reason(state, row.detail),
     }

@@ -66,7 +66,7 @@ def channels_last_convolution_kernel(
         extents: Spatial sizes of x.
         how: Stride, padding and dilation per axis.
         strides: Strides of x and the weight in units, and of the result in elements. The weight's first stride
-            is that of channels: those in if SWAPPED, else those out; its taps follow.
+            belongs to channels in if SWAPPED, else to channels out. The strides of its taps follow.
         planes: Elements per plane in x and the weight.
         WINDOW: Taps per axis.
         SWAPPED: The weight's innermost axis holds channels out instead of channels in.

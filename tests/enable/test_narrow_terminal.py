@@ -45,7 +45,7 @@ def shown(columns, *arguments, cwd, monkeypatch):
     monkeypatch.chdir(cwd)
     with on_terminal(columns) as terminal:
         assert run([str(a) for a in arguments]) in (0, 1), terminal
-    return [plain(line) for line in terminal.told.replace("\r\n", "\n").split("\n") if "\r" not in line]
+    return [plain(line) for line in terminal.printed.replace("\r\n", "\n").split("\n") if "\r" not in line]
 
 
 def rows_of(lines):

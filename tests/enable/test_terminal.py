@@ -60,15 +60,15 @@ def test_a_line_is_redrawn_and_taken_away(terminal, quick):
         work.step("aten::mm")
         with progress.doing("reading"):
             time.sleep(0.3)
-    assert "\rcoverage cnn  1 of 3  aten::mm  0:00, about 0:0" in shown.told and "; read" in shown.told
-    assert shown.told.endswith("\r\x1b[K") and "\n" not in shown.told
+    assert "\rcoverage cnn  1 of 3  aten::mm  0:00, about 0:0" in shown.printed and "; read" in shown.printed
+    assert shown.printed.endswith("\r\x1b[K") and "\n" not in shown.printed
 
 
 def test_what_is_said_meanwhile_stands_on_a_line_of_its_own(terminal, quick):
     with terminal() as shown, progress.doing("refine"):
         time.sleep(0.2)
         progress.say("the model answered")
-    assert "\r\x1b[Kthe model answered\r\n" in shown.told
+    assert "\r\x1b[Kthe model answered\r\n" in shown.printed
 
 
 def test_a_log_gets_a_line_now_and_then(capsys, quick):
@@ -94,7 +94,7 @@ def test_signs_of_life_before_the_first_verdict_of_coverage(terminal, quick):
         advance(job, None)
         time.sleep(0.2)
     for doing in (": reading the trace", "  0 of 2  starting children", "  1 of 2  aten::mm"):
-        assert f"\rcoverage net{doing}  0:00" in shown.told
+        assert f"\rcoverage net{doing}  0:00" in shown.printed
 
 
 def test_signs_of_life_before_the_first_verdict_of_verify(terminal, quick, tmp_path, monkeypatch):
@@ -103,9 +103,9 @@ def test_signs_of_life_before_the_first_verdict_of_verify(terminal, quick, tmp_p
     shutil.copy(KERNEL, "neg.py")
     with terminal() as shown:
         assert run(["verify", "neg.py", "--limit", "1", "--cases", "opinfo"]) == 0
-    assert "\rverify neg.py: preparing cases  0:0" in shown.told
-    assert re.search(r"\rverify neg.py  0 of \d+  starting children  ", shown.told)
-    assert "neg.py: \x1b[32mPASS\x1b[0m" in shown.told
+    assert "\rverify neg.py: preparing cases  0:0" in shown.printed
+    assert re.search(r"\rverify neg.py  0 of \d+  starting children  ", shown.printed)
+    assert "neg.py: \x1b[32mPASS\x1b[0m" in shown.printed
 
 
 def test_a_long_name_of_a_row_is_whole_in_a_pipe():

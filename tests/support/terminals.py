@@ -34,7 +34,7 @@ class Pty:
         self.file.close()
         self._reader.join()
         os.close(self.master)
-        self.told = self._bytes.decode()
+        self.printed = self._bytes.decode()
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from traces.values import Packed, by_storage, pack, unpack
 from verify.cases.bags import changed_by_strides
 from verify.cases.case import Case, Expected, NoReference, reference
 from verify.cases.elements import frozen, mapped
-from verify.cases.packed import contents, holds_sparse, holds_special, same_bits
+from verify.cases.packed import contents, holds_sparse, holds_special, same_bits, tensor_names
 from verify.cases.preconditions import has_preconditions, keeping
 from verify.cases.soundness import ERRORS
 from verify.child.tuning import MAX_CONFIGURATIONS
@@ -117,7 +117,9 @@ class Repeats:
         ):
             return None
         names = _taken_with_gaps(expected, self._philox)
-        for far, how in (APART, ACROSS) if self._job.strict and names else (APART,) if names else ():
+        if not names:
+            return None
+        for far, how in (APART, ACROSS) if self._job.strict else (APART,):
             problem = self._compared(expected, {"seed": 0, "far": [far, names]}, how, "far")[1]
             if problem is not None:
                 return problem
@@ -137,8 +139,9 @@ class Repeats:
 def _taken_with_gaps(expected: Expected, philox: Philox) -> list[str]:
     """Return the names of the tensor arguments that ATen takes with a gap between the rows; some must be contiguous."""
     taken = []
-    for name, value in unpack(expected.before).items():
-        changed = pack({**unpack(expected.before), name: _with_gaps(value)})
+    arguments = unpack(expected.before)
+    for name in dict.fromkeys(place.partition("[")[0] for place in tensor_names(expected.before.tree)):
+        changed = pack({**arguments, name: _with_gaps(arguments[name])})
         try:
             expected.ask(expected.overload, frozen(changed), philox)
             taken.append(name)
