@@ -60,7 +60,8 @@ class LiveServer(ThreadingHTTPServer):
         self.live = live
         self.token = secrets.token_urlsafe(_TOKEN_BYTES)
         environment = Environment(loader=PackageLoader(qualified("enable")), autoescape=True, undefined=StrictUndefined)
-        self.page = environment.get_template("live.html.j2").render(workspace=workspace)
+        command = f"{program_name()} report --serve"  # that begins again after the server has ended
+        self.page = environment.get_template("live.html.j2").render(workspace=workspace, command=command)
 
     @property
     def url(self) -> str:

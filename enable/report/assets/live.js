@@ -167,7 +167,7 @@
       status.textContent = `Latest change ${status.dataset.changed}`;
       status.className = "note";
     } catch (error) {
-      status.textContent = `The server does not answer (${error.message}). This is the latest state.`;
+      status.textContent = `The server does not answer (${error.message}). This is the latest state; type: ${status.dataset.command}`;
       status.className = "note ended";
     }
     setTimeout(follow, PERIOD);
