@@ -140,7 +140,7 @@ def _taken_with_gaps(expected: Expected, philox: Philox) -> list[str]:
     """Return the names of the tensor arguments that ATen takes with a gap between the rows; some must be contiguous."""
     taken = []
     arguments = unpack(expected.before)
-    for name in dict.fromkeys(place.partition("[")[0] for place in tensor_names(expected.before.tree)):
+    for name in dict.fromkeys(path.partition("[")[0] for path in tensor_names(expected.before.tree)):
         changed = pack({**arguments, name: _with_gaps(arguments[name])})
         try:
             expected.ask(expected.overload, frozen(changed), philox)
