@@ -13,12 +13,14 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from generate import BLOCKS
+from generate.chip import chip_fields
 from generate.llm import Message
 from generate.machine import Flaw, State
 from generate.task import Task
 from verify.linking import blocks_in
-from verify.lint import Profile, load_profile
+from verify.lint import Profile, lint, load_profile
 from verify.outcome import LINT, UNREACHED, Outcome
+from verify.platforms import Platform
 
 HERE = Path(__file__).parent
 OFFERED = ("elementwise", "reduction", "types", "offsets")  # block modules that the prompt lists
@@ -75,7 +77,8 @@ def opening(task: Task, state: State) -> tuple[Message, ...]:
         "sized_by_data": task.sized_by_data,
     }
     text = _render("operator.md.j2", **fields) + (f"\n{task.search}" if task.search else "")
-    return Message("system", system(task.profile, _without(task.overload))), Message("user", text)
+    rules = system(task.profile, _without(task.overload))
+    return Message("system", f"{rules}\n{task.chip}" if task.chip else rules), Message("user", text)
 
 
 @cache
@@ -84,7 +87,15 @@ def system(profile: str, examples: tuple[str, ...] = EXAMPLES) -> str:
 
     It is the same for all operators, except that an example operator does not see its own example.
     """
-    return _render("system.md.j2", examples=_examples(examples), **_dialect(load_profile(profile)))
+    dialect = load_profile(profile)
+    allowed = [text for text in _examples(examples) if not lint(text, dialect.with_blocks(BLOCKS))]
+    return _render("system.md.j2", examples=allowed, **_dialect(dialect))
+
+
+def chip(platform: Platform) -> str:
+    """Return the section on a user's chip: its targets and limits, and what to write instead of what it lacks."""
+    fields = chip_fields(platform)
+    return _render("chip.md.j2", **fields) if fields else ""
 
 
 def _without(overload: str) -> tuple[str, ...]:

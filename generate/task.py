@@ -35,6 +35,7 @@ class Task:
             `fixed`; '' if it does not draw.
         sized_by_data: True if values determine the result's size.
         numbers: Tensor arguments for which calls pass Python numbers.
+        chip: Section of the prompt on a user's own chip; '' on the toolkit's platforms.
         search: Text that a search for faster kernels adds to the prompt (generate/kernel_search/); `source` is then
             correct and has to become faster.
     """
@@ -54,13 +55,14 @@ class Task:
     sized_by_data: bool = False
     numbers: tuple[str, ...] = ()
     search: str = ""
+    chip: str = ""
 
     def digest(self) -> str:
         """Return the SHA-256 in hex over all fields that a prompt depends on."""
         fields: dict[str, Any] = asdict(self)
         for name in ("path", "command"):
             del fields[name]
-        for name in ("calls", "draws", "sized_by_data", "numbers", "search"):
+        for name in ("calls", "draws", "sized_by_data", "numbers", "search", "chip"):
             if not fields[name]:
                 del fields[name]  # absent if unset, so that older journals, without these fields, have the same digest
         return hashlib.sha256(json.dumps(fields, sort_keys=True, default=str).encode()).hexdigest()

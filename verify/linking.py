@@ -11,14 +11,14 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TypeAlias, TypeGuard
 
 from traces import UserError
-from verify import syntax
+from verify import language, syntax
 from verify.meaning import defined, digest, imports_blocks, meaning_of, names_read, parts_of
 
 # for each directory, its modules and their modification times
@@ -135,10 +135,11 @@ def state(directories: Sequence[Path]) -> State:
 def _read(directories: State) -> Blocks:
     blocks: dict[str, Block] = {}
     imports: dict[str, str] = {}
+    replacing = _language(directories)
     for position, files in enumerate(reversed(directories)):
         current: dict[str, Block] = {}
         for path, _ in files:
-            for block in _module(path, imports, ours=position == 0):
+            for block in _module(path, imports, replacing, ours=position == 0):
                 if block.name in current:
                     raise UserError(
                         f"{path}: {block.name} is already in {current[block.name].location}; rename one of them"
@@ -152,8 +153,21 @@ def _read(directories: State) -> Blocks:
     return Blocks(blocks, imports)
 
 
-def _module(path: Path, imports: dict[str, str], ours: bool) -> list[Block]:
-    text = path.read_text(encoding="utf-8")
+@lru_cache(maxsize=8)
+def _language(directories: State) -> dict[str, str]:
+    """Return what replaces names of Triton's language in these directories (verify/language.py)."""
+    modules = [path for files in directories for path, _ in files if path.stem == language.MODULE]
+    texts = [path.read_text(encoding="utf-8") for path in modules]
+    return language.replacements(name for text in texts for name in language.defined_in(text))
+
+
+def own_language(directories: Sequence[Path]) -> set[str]:
+    """Return the names of Triton's language that blocks in these directories replace, such as `tl.erf`."""
+    return set(_language(state(directories)))
+
+
+def _module(path: Path, imports: dict[str, str], replacing: Mapping[str, str], ours: bool) -> list[Block]:
+    text = language.replaced(path.read_text(encoding="utf-8"), replacing)
     lines = text.split("\n")
     try:
         tree = syntax.parse(text)
@@ -205,15 +219,17 @@ def link(source: str, directories: Sequence[Path] = (), now: State | None = None
     Raises:
         LinkError: A block import cannot be resolved, or the file redefines a linked block.
     """
-    if not re.search(rf"^[ \t]*(from|import)[ \t]+{_PACKAGE}\b", source, re.MULTILINE):
+    now = now or state(directories)
+    source, read = _in_own_language(source, now)
+    if not read and not re.search(rf"^[ \t]*(from|import)[ \t]+{_PACKAGE}\b", source, re.MULTILINE):
         return source
     try:
         tree = syntax.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return source
-    blocks = _read(now or state(directories))
+    blocks = _read(now)
     lines = source.split("\n")
-    wanted: dict[str, int] = {}
+    wanted = dict.fromkeys(read, 1)
     for node in tree.body:
         if _imports_blocks(node):
             wanted |= dict.fromkeys(_imported(node, blocks), node.lineno)
@@ -252,7 +268,9 @@ def key_of(source: str, now: State) -> str:
     Raises:
         LinkError: A block import cannot be resolved.
     """
-    tree, imported, blocks = syntax.parse(source), dict[str, int](), Blocks({}, {})
+    source, read = _in_own_language(source, now)
+    tree, imported = syntax.parse(source), dict.fromkeys(read, 1)
+    blocks = _read(now) if read else Blocks({}, {})
     for node in tree.body:
         if _imports_blocks(node):
             blocks = _read(now)
@@ -265,6 +283,13 @@ def key_of(source: str, now: State) -> str:
 
     parts = parts_of(tree, beyond)
     return digest([*parts, *sorted(f"{block.name} {block.meaning}" for block in used)])
+
+
+def _in_own_language(source: str, now: State) -> tuple[str, list[str]]:
+    """Return a kernel file with a platform's names in place of Triton's, and those that it then reads."""
+    replacing = _language(now)
+    text = language.replaced(source, replacing)
+    return text, sorted({n for n in replacing.values() if text is not source and re.search(rf"\b{n}\b", text)})
 
 
 def written(linked: str, line: int) -> tuple[str, int]:

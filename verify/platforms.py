@@ -208,7 +208,10 @@ def _of_file(path: Path, above: tuple[Path, ...] = ()) -> Platform:
     elif is_file(fields.get("lint", "")):
         fields["lint"] = str(resolved.parent / fields["lint"])
     inherited = {name: value for name, value in vars(base_platform).items() if name not in ("sha256", "typed")}
-    sha256 = _digest({**document.data, "base": base_platform.sha256})
+    stated = {**document.data, "base": base_platform.sha256}
+    if is_file(fields.get("lint", "")) and not isinstance(document.data.get("lint"), dict):
+        stated["lint"] = loaded(Path(fields["lint"]))  # an edit to the dialect's own file changes verdicts, too
+    sha256 = _digest(stated)
     inherited["targets"] = [vars(target) for target in base_platform.targets]
     return _platform({**inherited, **fields}, sha256, str(path))
 

@@ -24,6 +24,7 @@ from enable.refine.evidence import count_evidence, few, split
 from enable.refine.proposal import Proposal, Refused, too_few
 from enable.subgraphs import check_known, fused_cases
 from generate.docs import documentation
+from generate.prompts import chip
 from generate.signatures import describe
 from generate.task import Task
 from traces import UserError
@@ -226,6 +227,7 @@ class Refinement:
             source=operator.replaces.written if operator.replaces is not None else None,
             failing=failing,
             profile=self.session.platform.lint,
+            chip=chip(self.session.platform),
             command=command,
             calls=self._callable(operator),
             draws=judged_by(operator.overload),

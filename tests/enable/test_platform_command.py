@@ -56,7 +56,9 @@ def test_a_file_is_checked_and_used(enable, tmp_path, monkeypatch):
     rows = {row["overload"]: row for row in json.loads(out)["rows"]}
     assert rows["aten::neg"]["outcome"] == "PASS", err
     outside = rows["aten::exp"]
-    assert outside["outcome"] == "COMPILE_ERROR" and "not in the dialect of mychip: exp.py" in outside["detail"]
+    assert (
+        outside["outcome"] == "COMPILE_ERROR" and "not in the dialect of mychip: tl.exp at exp.py" in outside["detail"]
+    )
     assert "float16" in rows["aten::reciprocal"]["detail"] and rows["aten::reciprocal"]["outcome"] != "PASS"
     assert json.loads(out)["platform"] == "mychip"
 

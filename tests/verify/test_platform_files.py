@@ -56,6 +56,8 @@ def test_files_build_on_files(written):
     dialect = written("base: triton\nforbidden: [half-maths]\n", "dialect.yaml")
     own = platforms.load(written("base: sim\nlint: ./dialect.yaml\n", "own.yaml"))
     assert Path(own.lint) == Path(dialect) and load_profile(own.lint).forbidden == {"half-maths"}
+    Path(dialect).write_text("base: triton\nforbidden: [scatter-store]\n")
+    assert platforms.load(own.typed).sha256 != own.sha256
 
 
 @pytest.mark.parametrize(

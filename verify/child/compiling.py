@@ -12,6 +12,7 @@ from verify.child.compiler_log import compiler_log
 from verify.child.guards import check_arguments, launching, notes
 from verify.child.launch_log import launch_log
 from verify.child.launches import grid_of, note, passed
+from verify.child.translated import patch_translation, translated
 from verify.child.tuning import patch_autotuners
 from verify.child.witness import witness
 
@@ -80,7 +81,8 @@ def patch_compiler(every: list[dict[str, Any]]) -> None:
         note(self.__name__, sizes, arguments)
         if launch_log.on and not notes.tunes:
             launch_log.launch(self, sizes, arguments)
-        notes.variants[_variant(self, named, constexprs)] = None
+        variant = _variant(self, named, constexprs)
+        notes.variants[variant] = None
         usual = {n: _usual(v) if n in runtime else v for n, v in named.items()}
 
         def compile_for(target: dict[str, Any], launch_arguments: dict[str, Any]) -> Any:
@@ -93,7 +95,12 @@ def patch_compiler(every: list[dict[str, Any]]) -> None:
             return compiled
 
         compiled = None
-        with launching():
+        file = self.fn.__code__.co_filename
+        with launching(), translated.recording(f"{file}:{variant}") as anew:
+            if translated.on:
+                knobs.compilation.always_compile = anew
+            if anew:
+                self.device_caches.pop(0, None)
             for target in targets.now:
                 try:
                     try:
@@ -101,13 +108,13 @@ def patch_compiler(every: list[dict[str, Any]]) -> None:
                     except Exception:  # noqa: BLE001 - the usual integers failed; retry with the actual ones
                         compiled = compile_for(target, named)
                 except Exception as error:  # noqa: BLE001 - any exception of the compiler is its log
-                    file = "".join(linecache.getlines(self.fn.__code__.co_filename))
-                    notes.refused = notes.refused or compiler_log(error, file)
+                    notes.refused = notes.refused or compiler_log(error, "".join(linecache.getlines(file)))
                     raise
         return compiled
 
     JITFunction.run = launch
     patch_autotuners()
+    patch_translation()
 
 
 def _usual(value: Any) -> Any:

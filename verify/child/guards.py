@@ -28,6 +28,7 @@ from traces.facts import tagged
 from traces.overloads import base_name, kind, name_of, resolve
 from verify.child.fresh import fresh, nbytes
 from verify.child.launch_log import launch_log
+from verify.child.translated import translated
 from verify.excerpts import MAX_PRINTED
 
 MAX_SCALARS = 1000  # scalars read back that are reported
@@ -114,6 +115,7 @@ class Notes:
             "digest": self.digest.hexdigest(),
             "configurations": self.configurations,
             "variants": list(self.variants)[:MAX_NAMES],
+            "met": translated.met()[:MAX_NAMES],
             "refused": self.refused,
             "scalars": self.scalars,
             "threads": self.threads,

@@ -37,6 +37,7 @@ from verify.child.loading import aim_loaded, described, load_wrappers
 from verify.child.reach import patch_rewriter, reached
 from verify.child.rerun import Rerun
 from verify.child.simulator import patch_interpreter, simulator
+from verify.child.translated import translated
 from verify.child.tuning import TUNES, tuning
 from verify.child.witness import witness
 from verify.contract.derive import Plan, call
@@ -110,6 +111,7 @@ class KernelRunner:
 
         The candidate's errors propagate; `notes` then still have the observations so far.
         """
+        translated.ask(self._job.get("marks", ()) if not self._executes else ())
         by_target = not self._executes and has_settings(self._job["sources"].values())
         refused = self._compile_for_each(header, packed) if by_target else ""
         notes.clear(header.get("scalars"))

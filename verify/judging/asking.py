@@ -110,6 +110,7 @@ class Children:
             "plan": asdict(self._job.plan),
             "subgraphs": definitions(self._job.plan.overload),
             **self._job.files,
+            "marks": [mark for mark, _ in self._job.marks],
             "takes_out": self._job.kernel.takes_out,
             "own_defaults": not self._job.strict,
             "targets": [asdict(t) for t in self._platform.targets],

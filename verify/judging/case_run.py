@@ -210,13 +210,16 @@ class CaseRun:
         The wrapper's result must not be right already, since no kernel ran.
         """
         self._variants = ",".join(compiled.variants)
-        refused = elsewhere = None
+        outside = refused = elsewhere = None
+        met = next((text for mark, text in self._job.marks if mark in compiled.met), None)
+        if met is not None:
+            outside = Problem(Outcome.COMPILE_ERROR, "lint", met, rule="dialect")
         if compiled.refused:
             refused = Problem(Outcome.COMPILE_ERROR, "compile", headline(compiled.refused), compiled.refused)
         text = conjured(self._job.plan.overload, expected, ghost) if ghost is not None else None
         if text is not None:
             elsewhere = Problem(Outcome.CHEAT, "ghost", text)
-        return compiled, self._first(refused, self._conduct(compiled), elsewhere)
+        return compiled, self._first(outside, refused, self._conduct(compiled), elsewhere)
 
     def _conduct(self, reply: Reply) -> Problem | None:
         """Return a problem if the wrapper or a launch called ATen operators that are not allowed."""

@@ -1,24 +1,36 @@
 """Check if a kernel file conforms to a platform's dialect; every command uses this module for the same reasons.
 
-A file outside the dialect is a COMPILE_ERROR. It is a CHEAT only if the toolkit's own dialect also forbids the
-construct, because it could pass a test without computing. An honest kernel that uses features a chip does not
-support does not cheat.
+A platform's dialect may lack what the toolkit's own dialect allows, such as atomics or float64. If kernels use it, the
+calls whose compiled programs contain it are COMPILE_ERRORs, and other calls of the same file are judged as usual. Other
+violations, such as those in the wrapper, are found without a call: then every case is a COMPILE_ERROR. The outcome is
+CHEAT only if the toolkit's own dialect also forbids the construct, because it could pass a test without computing. An
+honest kernel that uses features a chip does not support does not cheat.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import ast
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
+from verify import syntax
 from verify.contract.kernel_file import KernelFile
 from verify.judging.job import Job
-from verify.linking import link
+from verify.linking import link, written
 from verify.lint import Profile, Violation, lint, load_profile
 from verify.lint.gravity import could_cheat, gravest
+from verify.lint.names import collect_names
 from verify.lint.profile import ANY_FILE, DEFAULT
 from verify.outcome import Outcome, Verdict
 from verify.platforms import Platform
+
+# Triton's types by their names in kernels and annotations -> element types in the compiler's first representation.
+_ELEMENTS = {
+    **{f"tl.{name}": name.replace("uint", "i").replace("int", "i") for name in ("int64", "uint64", "int16", "uint16")},
+    **{"tl.float64": "f64", "tl.float32": "f32", "tl.float16": "f16", "tl.bfloat16": "bf16"},
+    **{"fp64": "f64", "fp32": "f32", "fp16": "f16", "bf16": "bf16"},
+}
 
 
 def violations(kernel: KernelFile, profile: Profile) -> list[Violation]:
@@ -47,29 +59,99 @@ def judged(broken: Sequence[Violation], source: str, profile: Profile) -> tuple[
     return (Outcome.CHEAT if cheats else Outcome.COMPILE_ERROR), first
 
 
+def refused_whole(
+    kernel: KernelFile, broken: Sequence[Violation], profile: Profile, platform: Platform
+) -> tuple[Outcome, Violation] | None:
+    """Return the outcome and the reason if violations refuse a file whole; None if each concerns only some calls.
+
+    A platform without targets compiles nothing before a call runs, so there every violation refuses the file.
+    """
+    if not broken:
+        return None
+    outcome, first = judged(broken, _linked(kernel), profile)
+    if outcome is Outcome.CHEAT or not platform.targets:
+        return outcome, first
+    beside = [violation for violation in broken if _body(kernel, violation) is None]
+    return (outcome, gravest(beside)[0]) if beside else None
+
+
+def _marks(kernel: KernelFile, broken: Iterable[Violation], role: str) -> Iterator[tuple[str, Violation]]:
+    """Yield the mark by which a child recognises each violation in what it compiles (verify/child/translated.py)."""
+    for violation in broken:
+        is_annotation = violation.rule == "annotation"  # it is no statement, so the compiler does not visit it
+        line = _body(kernel, violation) if is_annotation else violation.linked_line
+        name = "" if is_annotation else violation.named.rpartition(".")[2]
+        yield f"{role}:{line}:{name}:{_ELEMENTS.get(violation.named, '')}", violation
+
+
+def _body(kernel: KernelFile, violation: Violation) -> int | None:
+    """Return the line of the first statement in the kernel that a violation is in; None if it is in no kernel."""
+    return next((body for lines, body in _bodies(kernel.source) if violation.linked_line in lines), None)
+
+
+@lru_cache(maxsize=64)
+def _bodies(source: str) -> list[tuple[range, int]]:
+    """Return for each kernel the lines from its `def`, and the line of its first statement."""
+    tree = syntax.parse(source)
+    kernels = collect_names(tree, load_profile(DEFAULT)).kernels.values()
+    return [(range(k.lineno, (k.end_lineno or k.lineno) + 1), _first_line(k)) for k in kernels]
+
+
+def _first_line(kernel: ast.FunctionDef) -> int:
+    """Return the line of a kernel's first statement that is no docstring."""
+    body = kernel.body[ast.get_docstring(kernel) is not None :] or kernel.body
+    return body[0].lineno
+
+
 def first_outside(kernel: KernelFile, platform: Platform) -> Violation | None:
     """Return the gravest violation in a kernel file on a platform, or None if it conforms to the dialect."""
     broken = _broken(kernel, platform.lint, platform.sha256)
-    return broken[1] if broken is not None else None
+    return judged(broken, _linked(kernel), load_profile(platform.lint))[1] if broken else None
 
 
 def refusal(job: Job, platform: Platform) -> Verdict | None:
-    """Return the verdict for every case of a job if one of its files does not conform to the dialect, else None."""
-    if job.dialect in (None, platform.lint) or "lint" in job.off:
-        return None
-    copies = (job.copy,) if job.copy is not None else ()
-    for kernel in dict.fromkeys((job.kernel, *copies, *job.reached)):
-        broken = _broken(kernel, platform.lint, platform.sha256)
-        if broken is not None:
-            outcome, first = broken
-            detail = f"not in the dialect of {platform.name}: {kernel.path.name}: {first}"
+    """Return the verdict for every case of a job if the dialect refuses one of its files whole, else None."""
+    profile = load_profile(platform.lint)
+    for kernel in _checked(job, platform).values():
+        whole = refused_whole(kernel, _broken(kernel, platform.lint, platform.sha256), profile, platform)
+        if whole is not None:
+            outcome, first = whole
+            detail = described(first, kernel, platform.name)
             return Verdict("", outcome, detail, detail, layer="lint", rule=first.rule)
     return None
 
 
+def marks(job: Job, platform: Platform) -> tuple[tuple[str, str], ...]:
+    """Return the marks of violations that concern only the calls that compile them (see `Job`)."""
+    described_marks: dict[str, str] = {}
+    for role, kernel in _checked(job, platform).items():
+        for mark, violation in _marks(kernel, _broken(kernel, platform.lint, platform.sha256), role):
+            described_marks.setdefault(mark, described(violation, kernel, platform.name))
+    return tuple(described_marks.items())
+
+
+def described(violation: Violation, kernel: KernelFile, dialect: str) -> str:
+    """Describe a violation in one line: the dialect, the name or problem, the place, and what to write instead."""
+    block, line = written(kernel.source, violation.linked_line)
+    problem = violation.named if violation.rule == "name" and violation.named else violation.problem
+    at = f" at {block or kernel.path.name}:{line}" if violation.linked_line and " of blocks/" not in problem else ""
+    return f"not in the dialect of {dialect}: {problem}{at}; {violation.instead}"
+
+
+def _checked(job: Job, platform: Platform) -> dict[str, KernelFile]:
+    """Return the files of a job, by role, that have to be checked against the platform's dialect."""
+    if job.dialect in (None, platform.lint) or "lint" in job.off:
+        return {}
+    return job.roles
+
+
 @lru_cache(maxsize=4096)
-def _broken(kernel: KernelFile, dialect: str, state: str) -> tuple[Outcome, Violation] | None:
-    """Return the outcome and the gravest violation; `state` is the digest of the platform's file, for the cache."""
+def _broken(kernel: KernelFile, dialect: str, state: str) -> tuple[Violation, ...]:
+    """Return a file's violations; `state` is the digest of the platform's file, for the cache."""
     profile = load_profile(dialect).with_calls(overload for overload, _ in kernel.callees)
-    broken = violations(kernel, profile)
-    return judged(broken, link(kernel.written, now=kernel.blocks[-1:]), profile) if broken else None
+    return tuple(violations(kernel, profile))
+
+
+def _linked(kernel: KernelFile) -> str:
+    """Return a kernel file's text with the library's own blocks."""
+    return link(kernel.written, now=kernel.blocks[-1:])

@@ -35,6 +35,8 @@ class Job:
         first: Stop at the first failed case.
         dialect: Dialect that the files are known to conform to, "" for none. Another platform's dialect is
             checked first (verify/judging/dialect.py). None if the dialect was checked before.
+        marks: Parts of kernels that the platform's dialect forbids, with a description of each. A call whose
+            compiled programs contain one is a COMPILE_ERROR.
         needed: Function that is called with each case's id and returns False if it need not be judged any more.
     """
 
@@ -48,6 +50,7 @@ class Job:
     off: frozenset[str] = frozenset()
     first: bool = False
     dialect: str | None = None
+    marks: tuple[tuple[str, str], ...] = ()
     needed: Callable[[Job, str], bool] | None = None
 
     def conditions(self, case: str, sandbox: str) -> Conditions:
@@ -88,13 +91,17 @@ class Job:
         `sources` has the text of each file by role, and `calls` has, for each file, the roles that answer its
         calls.
         """
-        kernel_files = {"kernel": self.kernel} | ({"copy": self.copy} if self.copy is not None else {})
-        kernel_files |= {f"callee{i}": k for i, k in enumerate(self.reached)}
-        roles = {k: role for role, k in kernel_files.items()}
+        roles = {k: role for role, k in self.roles.items()}
         return {
-            "sources": {role: k.source for role, k in kernel_files.items()},
-            "calls": {role: {o: roles[callee] for o, callee in k.callees} for role, k in kernel_files.items()},
+            "sources": {role: k.source for role, k in self.roles.items()},
+            "calls": {role: {o: roles[callee] for o, callee in k.callees} for role, k in self.roles.items()},
         }
+
+    @property
+    def roles(self) -> dict[str, KernelFile]:
+        """Kernel files by role: `kernel`, `copy`, and `callee0`, `callee1` and so on."""
+        files = {"kernel": self.kernel} | ({"copy": self.copy} if self.copy is not None else {})
+        return files | {f"callee{i}": kernel for i, kernel in enumerate(self.reached)}
 
     @property
     def reached(self) -> tuple[KernelFile, ...]:

@@ -19,7 +19,7 @@ from typing import Self, TypeVar
 from verify.cases.case import Case
 from verify.contract.kernel_file import KernelFile
 from verify.judging.case_run import JudgedCase, skipped
-from verify.judging.dialect import limited, refusal
+from verify.judging.dialect import limited, marks, refusal
 from verify.judging.job import RUN, Job
 from verify.judging.job_run import Run
 from verify.judging.rerun import RERUN
@@ -219,7 +219,8 @@ class Judge:
         return self._store.accuracies(self.platform)
 
     def _limited(self, job: Job) -> Job:
-        """Return the job with only the dtypes that the platform supports."""
+        """Return the job with only the dtypes that the platform supports, and with the marks of its dialect."""
+        job = replace(job, marks=(*job.marks, *marks(job, self.platform)))
         return replace(job, kernel=limited(job.kernel, self._profile)) if self._profile is not None else job
 
     def keep_whole(self, kernel: KernelFile, detail: str) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from verify.excerpts import MAX_PRINTED
 
-_NAMES = ("operators", "launch_operators", "kernels", "types", "globals", "variants", "launched")
+_NAMES = ("operators", "launch_operators", "kernels", "types", "globals", "variants", "launched", "met")
 
 MAX_REACHED = 20_000  # characters
 _MORE: dict[str, Any] = {"printed": "", "digest": "", "reached": "", "configurations": 1}
@@ -58,6 +58,7 @@ class Reply:
         globals: Process state that was changed, by name.
         accesses: Invalid accesses by the kernels.
         variants: Names for the specialised forms that it launched.
+        met: The job's marks (verify/judging/dialect.py) that the compiler met.
         lost: True if the child can run nothing more.
         printed: Wrapper output, cut to its beginning.
         launched: Kernel, grid and arguments for the first launches.
@@ -86,6 +87,7 @@ class Reply:
     globals: tuple[str, ...] = ()
     accesses: tuple[ToldAccess, ...] = ()
     variants: tuple[str, ...] = ()
+    met: tuple[str, ...] = ()
     lost: bool = False
     printed: str = ""
     launched: tuple[str, ...] = ()

@@ -25,12 +25,14 @@ from verify.cases.refused import refused
 from verify.contract.derive import Plan
 from verify.judging.bare import beyond, in_other_dtypes, refused_dtypes
 from verify.judging.candidate import Candidate
-from verify.judging.dialect import judged
+from verify.judging.dialect import judged, refused_whole
 from verify.judging.job import REPEATS, RUN, Job
 from verify.judging.judge import Judge
 from verify.judging.random_judging import exhaustive
 from verify.judging.stages import TrialOptions, TrialResult, TrialStage, Watcher
 from verify.judging.unreached import unreached
+from verify.lint import load_profile
+from verify.lint.profile import DEFAULT
 from verify.outcome import Outcome, Verdict
 from verify.platforms import EXECUTE
 
@@ -98,7 +100,7 @@ class KernelTrial:
             overloads=candidate.overloads,
             compile_only=RUN in options.off,
         )
-        if candidate.violations and ("lint" not in options.off or candidate.kernel is None):
+        if candidate.violations and ("lint" not in options.off or candidate.kernel is None) and not self._by_call():
             outcome, first = judged(candidate.violations, candidate.source, candidate.profile)
             outcome = outcome if candidate.kernel is not None else Outcome.COMPILE_ERROR
             lines = tuple(map(str, candidate.violations))
@@ -164,7 +166,21 @@ class KernelTrial:
         """Return the job that judges an overload's cases with this trial's options."""
         first, off = first and self._options.first, self._options.off
         job = replace(self._serve(overload), cases=tuple(cases), repeats=REPEATS, off=off, first=first)
-        return replace(job, dialect=None)  # the candidate's dialect was checked before
+        # the judge checks each call by the dialect of a platform that has its own; else the file was checked before
+        return replace(job, dialect="" if self._of_platform else None)
+
+    @property
+    def _of_platform(self) -> bool:
+        """Return True if the candidate is checked by a dialect of the platform's own."""
+        candidate, dialect = self._candidate, self._judge.platform.lint
+        return candidate.contract and dialect != DEFAULT and candidate.profile.name == load_profile(dialect).name
+
+    def _by_call(self) -> bool:
+        """Return True if the candidate's violations concern only the calls that compile them."""
+        candidate, platform = self._candidate, self._judge.platform
+        if candidate.kernel is None or not self._of_platform:
+            return False
+        return refused_whole(candidate.kernel, candidate.violations, candidate.profile, platform) is None
 
     def _with_made(self, recorded: Sequence[Case]) -> dict[str, list[Case]]:
         """Return the last stage's cases by overload: recorded ones, OpInfo's samples, and variants."""

@@ -89,6 +89,7 @@ def lint_kernels(source: str, profile: Profile) -> list[Violation]:
 
 def _placed(violation: Violation, linked: str) -> Violation:
     """Move a violation inside a linked block to the block's own line number."""
+    violation = replace(violation, linked_line=violation.line)
     block, line = written(linked, violation.line)
     if not block:
         return violation

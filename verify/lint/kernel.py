@@ -158,8 +158,11 @@ def _check_annotation(node: ast.expr, names: Names, profile: Profile, findings: 
     written = node.value if isinstance(node, ast.Constant) else names.dotted(node) or getattr(node, "id", None)
     if written not in profile.kernel.annotations:
         problem = f"annotation {shown(node)[:60]} in a @triton.jit function"
-        hint = "annotate with tl.constexpr, or a scalar with its type, such as tl.float64"
-        findings.add("annotation", node, problem, hint)
+        scalar = "tl.float64" if "tl.float64" in profile.kernel.annotations else "tl.float32"
+        hint = (
+            profile.instead(str(written)) or f"annotate with tl.constexpr, or a scalar with its type, such as {scalar}"
+        )
+        findings.add("annotation", node, problem, hint, str(written or ""))
 
 
 def _integer(node: ast.expr) -> int | None:

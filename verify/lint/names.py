@@ -54,6 +54,7 @@ class Violation:
         problem: Description of the problem.
         instead: Suggested replacement.
         named: The refused name, such as `tl.wheree` or `.sum`, if the violation is about one.
+        linked_line: Line number in the text with its blocks, where `line` is 0 for a line of a block.
     """
 
     line: int
@@ -61,6 +62,7 @@ class Violation:
     problem: str
     instead: str
     named: str = ""
+    linked_line: int = field(default=0, compare=False)
 
     def __str__(self) -> str:
         line = f" (line {self.line})" if self.line else ""

@@ -265,9 +265,11 @@ def _of_file(document: Document) -> Profile:
         problem = f"no rule {unknown_rules[0]!r}; choose from {', '.join(FORBIDDEN)}"
         raise document.error([*inside, "forbidden", unknown_rules[0]], problem)
     if "blocks" in stated:
-        raw["blocks"] = _directory(document.path, stated["blocks"])
-        if not raw["blocks"].is_dir():
-            raise document.error([*inside, "blocks"], f"no directory {raw['blocks']}; name one beside this file")
+        raw["blocks"] = _directories(document.path, stated["blocks"])
+        missing = next((path for path in raw["blocks"] if not path.is_dir()), None)
+        if missing is not None:
+            choices = f"name one beside this file, or choose from {', '.join(packaged_blocks())}"
+            raise document.error([*inside, "blocks"], f"no directory {missing}; {choices}")
     if inside:
         raw["alignment"] = document.data.get("alignment", 0) or 1
     try:
@@ -298,12 +300,20 @@ def _read(name: str) -> dict[str, Any]:
         raise UserError(f"unknown lint profile {name!r}; choose one of: {', '.join(profile_names())}")
     if raw["version"] != VERSION:
         raise UserError(f"{path}: lint profile of an unknown version; this program reads version {VERSION}")
-    return {**raw, "blocks": _directory(path, raw["blocks"])} if "blocks" in raw else raw
+    return {**raw, "blocks": _directories(path, raw["blocks"])} if "blocks" in raw else raw
 
 
-def _directory(path: Path, name: object) -> Path:
-    """Return the directory that a profile names, relative to the profile."""
-    return (path.parent / str(name)).resolve()
+def _directories(path: Path, names: object) -> list[Path]:
+    """Return the block directories that a profile names: packaged ones, or directories relative to the profile."""
+    every = names if isinstance(names, list) else [names]
+    return [
+        DIRECTORY / name if name in packaged_blocks() else (path.parent / name).resolve() for name in map(str, every)
+    ]
+
+
+def packaged_blocks() -> list[str]:
+    """Return the names of the packaged block directories for chips that lack a feature."""
+    return sorted(p.name for p in DIRECTORY.glob("without_*") if p.is_dir())
 
 
 def _dialect(path: Path) -> dict[str, Any] | None:
@@ -353,7 +363,7 @@ def _profile(raw: dict[str, Any]) -> Profile:
         forbidden=frozenset(raw.pop("forbidden")),
         wrapper_operators=frozenset(raw.pop("wrapper_operators")),
         importable=frozenset(raw.pop("importable")),
-        blocks=tuple([raw.pop("blocks")] if "blocks" in raw else []),
+        blocks=tuple(raw.pop("blocks", ())),
         **raw,
     )
 

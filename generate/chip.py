@@ -1,0 +1,49 @@
+"""Describe a user's chip for prompts: its targets, its limits, and what to write instead of what it lacks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from verify import platforms
+from verify.linking import own_language
+from verify.lint.profile import DEFAULT, Profile, load_profile
+from verify.platforms import Platform
+
+# What a kernel has to do where a dialect has one of verify.lint.profile.FORBIDDEN.
+_FORBIDDEN = {
+    "scatter-store": "No store to offsets that were loaded (scatter-store): let each program find what belongs at its"
+    " own offsets, by loads with any offsets, and store in order.",
+    "half-maths": "No mathematical function of a value in fp16 or bf16 (half-maths): convert with .to(tl.float32)"
+    " after the load, and back in the store.",
+}
+
+
+def chip_fields(platform: Platform) -> dict[str, Any]:
+    """Return the fields of the template chip.md.j2 for a user's platform; empty for one of the toolkit's."""
+    if platform.name in platforms.names():
+        return {}
+    profile, usual = load_profile(platform.lint), load_profile(DEFAULT)
+    replaced = own_language(profile.blocks)
+    missing = {name for before, now in zip(_lists(usual), _lists(profile), strict=True) for name in before - now}
+    stated = {name for name, hint in profile.hints.items() if usual.hints.get(name) != hint}
+    hints = {name: profile.instead(name) for name in sorted((missing | stated) - replaced)}
+    return {
+        "name": platform.name,
+        "description": platform.description.rstrip("."),
+        "targets": platform.targets,
+        "dtypes": profile.dtypes,
+        "absent_dtypes": [dtype for dtype in usual.dtypes if dtype not in profile.dtypes],
+        "alignment": max(platform.alignment, profile.alignment),
+        "forbidden": [_FORBIDDEN[rule] for rule in sorted(profile.forbidden)],
+        "hinted": [(name, hint.rstrip(".")) for name, hint in hints.items() if hint],
+        "missing": [name for name, hint in hints.items() if not hint],
+        "annotations": sorted(usual.kernel.annotations - profile.kernel.annotations),
+        "replaced": sorted(replaced),
+    }
+
+
+def _lists(profile: Profile) -> list[frozenset[str]]:
+    """Return the lists of names that a dialect allows in kernels and in wrappers."""
+    kernel, host = profile.kernel, profile.host
+    lists = (kernel.names, kernel.attributes, kernel.builtins, host.functions, host.values, host.builtins)
+    return [frozenset(names) for names in lists]
