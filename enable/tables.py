@@ -154,7 +154,7 @@ def coverage_tables(coverage: Coverage, missing: str, next_: str, stronger: Call
     if coverage.of_cpus:
         counted = "{overloads} overloads, {calls} calls".format_map(summary["of_cpus"])
         lines += [
-            f"  for CPUs alone     {counted} of these: no accelerator is ever asked for them",
+            f"  for CPUs alone     {counted} of these: PyTorch calls them on a CPU only",
             f"  on an accelerator  {coverage.instead}",
         ]
     if coverage.host:
