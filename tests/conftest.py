@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from browser import browser as browser  # a fixture
 
 from enable.options import CACHE_VARIABLE
 from traces.program import NAME_VARIABLE

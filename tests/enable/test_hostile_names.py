@@ -8,13 +8,13 @@ import zlib
 import program
 import pytest
 import torch
+from browser import clean_pages
 
 from capture import Recorder
 from enable.cli import run
 from enable.tables import markdown_table, table
 from enable.terminal import LAYOUT, printable
 
-CHROMIUM = shutil.which("chromium")
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 NAME = "\x1b[31mred\u202e\u2066\x00<img src=x onerror=hostile=1>"  # an escape sequence, two bidi controls, NUL, markup
 SHOWN = r"\x1b[31mred\u202e\u2066\x00<img src=x onerror=hostile=1>"
@@ -104,16 +104,11 @@ def test_the_page_gets_no_control_characters(workspace):
     assert not CONTROL.search(body) and "<img" not in body
 
 
-def test_the_page_shows_escapes_in_chromium(workspace):
-    playwright = pytest.importorskip("playwright.sync_api")
-    if CHROMIUM is None:
-        pytest.skip("no chromium here")
+def test_the_page_shows_escapes_in_chromium(browser, workspace):
     page = workspace / "shown.html"
     assert run(["--workspace", str(workspace / "w"), "report", FILE, "--out", str(page)]) == 0
-    with playwright.sync_playwright() as started:
-        chromium = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
-        shown = chromium.new_page(viewport={"width": 400, "height": 800})
-        shown.goto(page.as_uri())
+    with clean_pages(browser, viewport={"width": 400, "height": 800}) as (opened, _):
+        shown = opened(page.as_uri())
         assert shown.locator("#headlines .headline").first.inner_text().startswith(f"{FILE_SHOWN} ({SHOWN}) on sim: ")
         for tab in shown.locator("#tabs button").all():
             tab.click()
@@ -125,7 +120,6 @@ def test_the_page_shows_escapes_in_chromium(workspace):
         assert shown.locator("#drawer-title").inner_text() == f"aten::relu{SHOWN}"
         assert not CONTROL.search(shown.locator("#drawer").inner_text())
         assert shown.evaluate("window.hostile") is None and shown.locator("img").count() == 0
-        chromium.close()
 
 
 def test_names_in_json_are_the_names_themselves(workspace):
