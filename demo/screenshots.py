@@ -13,6 +13,8 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
+from traces.program import BUILTIN_NAME, NAME_VARIABLE
+
 ROOT = Path(__file__).parents[1]
 IMAGES = ROOT / "docs" / "images"
 PROGRAM = Path(sys.executable).with_name("enable")
@@ -30,6 +32,7 @@ def main() -> None:
     if not (demo / "workspace" / "traces" / "nanogpt.trace").is_dir():
         sys.exit(f"{demo}: no demo here; type: make demo")
     os.environ |= {"ENABLE_WORKSPACE": str(demo / "workspace"), "ENABLE_LIBRARY": str(demo / "library")}
+    os.environ[NAME_VARIABLE] = BUILTIN_NAME  # the pages name commands as the documentation does
     browser = next(filter(None, map(shutil.which, BROWSERS)), None)
     with sync_playwright() as api, api.chromium.launch(executable_path=browser, args=list(FLAGS)) as chromium:
         with tempfile.TemporaryDirectory() as home:
