@@ -22,6 +22,8 @@ SECTIONS = {  # the commands under each heading of `enable --help`, in the order
     "Set up": ("doctor", "platform", "shell"),
 }
 _COMMAND = re.compile(rf"\benable( +(?:{'|'.join(name for names in SECTIONS.values() for name in names)}|COMMAND)\b)")
+_TYPE = re.compile(r"(?:list\[)?\b([a-z]+)\b(?: range)?\]?")
+_TYPES = {"str": "text", "int": "integer", "float": "number"}  # a reader's words for the types of Python
 _UNLIMITED = 10_000  # characters; a long summary is wrapped and not cut off
 
 
@@ -45,11 +47,19 @@ def in_typed_words(text: str) -> str:
 def _worded(command: Any) -> Any:
     """Return a copy of a command whose help page names the program as it was typed."""
     copied = copy(command)
-    copied.params = [copy(parameter) for parameter in command.params]
+    copied.params = [_plainly_typed(copy(parameter)) for parameter in command.params]
     for documented in (copied, *copied.params):
         if getattr(documented, "help", None):
             documented.help = in_typed_words(documented.help)
     return copied
+
+
+def _plainly_typed(parameter: Any) -> Any:
+    """Name the parameter's type in words where typer names Python's, such as `<list[str]>` and `<int>`."""
+    shown = getattr(parameter, "display_type", None)  # earlier versions have words of their own
+    if shown is not None:
+        parameter.display_type = lambda context: _TYPE.sub(lambda kind: _TYPES.get(kind[1], kind[1]), shown(context))
+    return parameter
 
 
 class Command(TyperCommand):

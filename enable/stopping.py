@@ -43,10 +43,10 @@ def sigterm_as_interrupt() -> Iterator[list[int]]:
 
 
 @contextmanager
-def stoppable(words: Sequence[str]) -> Iterator[None]:
+def stoppable(words: Sequence[str], message: str = "interrupted; to go on") -> Iterator[None]:
     """Raise KeyboardInterrupt in the block for either signal, so that it ends its children on the way out.
 
-    The process then exits with 128 plus the signal's number and prints `words`, the command that continues. Use it
+    The process then exits with 128 plus the signal's number and prints `message` and `words`, the next command. Use it
     only in the main thread. A signal that was ignored before, as in a shell's background job, stays ignored.
     """
     received: list[int] = []
@@ -65,7 +65,7 @@ def stoppable(words: Sequence[str]) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        sys.stderr.write(f"{program_label()}: interrupted; to go on, run: {shlex.join(words)}\n")
+        sys.stderr.write(f"{program_label()}: {message}, run: {shlex.join(words)}\n")
         raise SystemExit(128 + (received or [signal.SIGINT])[0]) from None
     finally:
         for each, handler in previous_handlers.items():

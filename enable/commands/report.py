@@ -28,6 +28,14 @@ EPILOG = examples(
 )
 
 
+def _port(text: str) -> int:
+    """Return a port number."""
+    if text.isdecimal() and 1 <= int(text) <= MOST_PORT:
+        return int(text)
+    free = f"leave it out for a free one: {program_name()} report --serve"
+    raise UserError(f"--port {text}: name a port from 1 to {MOST_PORT}, or {free}")
+
+
 def command(  # noqa: PLR0913 - one parameter an option
     context: typer.Context,
     traces: Annotated[
@@ -39,7 +47,9 @@ def command(  # noqa: PLR0913 - one parameter an option
     ] = None,
     platform: Annotated[
         list[str] | None,
-        typer.Option("--platform", help="Platform that runs the kernels; may be repeated.", show_default=PLATFORM),
+        typer.Option(
+            "--platform", metavar="NAME", help="Platform that runs the kernels; may be repeated.", show_default=PLATFORM
+        ),
     ] = None,
     benchmark: Annotated[
         list[Path] | None,
@@ -59,7 +69,8 @@ def command(  # noqa: PLR0913 - one parameter an option
         ),
     ] = False,
     port: Annotated[
-        int | None, typer.Option(help="Port of the live page on 127.0.0.1.", show_default="a free one")
+        int | None,
+        typer.Option(metavar="N", parser=_port, help="Port of the live page on 127.0.0.1.", show_default="a free one"),
     ] = None,
     as_json: AsJson = False,
     library: Library = None,
@@ -72,9 +83,9 @@ def command(  # noqa: PLR0913 - one parameter an option
 
     Kernels without a verdict are judged first, as by `enable coverage`.
 
-    --serve follows `enable generate`, `enable refine` and `enable coverage` in the same workspace: progress, failing
-    cases, dialogs, cost and coverage by model. It judges and writes nothing, and may start before, during or after
-    them. The first line that it prints is the page's URL. Ctrl-C ends it.
+    --serve follows `enable generate`, `enable refine` and `enable coverage` in a workspace that exists: progress,
+    failing cases, dialogs, cost and coverage by model. It judges and writes nothing, and may start before, during or
+    after them. The first line that it prints is the page's URL. Ctrl-C ends it.
     """
     if serve or port is not None:
         _check_serving(serve, port, list(typed(context)))
@@ -114,7 +125,8 @@ def _serve(  # noqa: PLR0913 - one parameter an option
     from enable.stopping import stoppable
 
     assert context.parent is not None
-    with stoppable([*program_words(), *typed(context.parent), "report", *typed(context)]):
+    words = [*program_words(), *typed(context.parent), "report", *typed(context)]
+    with stoppable(words, "ended; to open the page again"):
         from enable.report.live import LiveReport
         from enable.report.live_server import serve
         from enable.workspace import Workspace
@@ -124,12 +136,9 @@ def _serve(  # noqa: PLR0913 - one parameter an option
 
 
 def _check_serving(serve: bool, port: int | None, words: list[str]) -> None:
-    """Raise UserError for options that contradict each other, and for a port that does not exist."""
-    free = f"leave it out for a free one: {program_name()} report --serve"
+    """Raise UserError for options that contradict each other."""
     if not serve:
         raise UserError(f"--port {port} is for the live page; type: {program_name()} report --serve --port {port}")
-    if port is not None and not 1 <= port <= MOST_PORT:
-        raise UserError(f"--port {port}: name a port from 1 to {MOST_PORT}, or {free}")
     contradicting = [word for word in words if word in UNSERVED]
     if contradicting:
         raise UserError(f"{', '.join(contradicting)}: --serve writes no report; leave one of the two out")

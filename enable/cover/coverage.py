@@ -150,6 +150,10 @@ class Coverage:
         """Return the overloads that need a kernel here but that accelerators never receive."""
         return [r for r in self.compute if r.of_cpus]
 
+    def without_cpus(self) -> Coverage:
+        """Return the coverage without the overloads that accelerators never receive."""
+        return replace(self, rows=tuple(row for row in self.rows if not row.of_cpus))
+
     def failing(self) -> list[Row]:
         """Return the overloads that need a kernel and are not covered."""
         return [r for r in self.compute if not r.covered]

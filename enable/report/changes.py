@@ -11,7 +11,7 @@ from traces import UserError
 from traces.program import program_name
 from verify.outcome import Outcome
 
-FORMAT, VERSION = "enable-report", 1
+FORMAT, VERSION = "enable-report", 2
 _DATA = re.compile(r'<script type="application/json" id="data">(.*?)</script>', re.DOTALL)
 
 
@@ -46,14 +46,14 @@ def changes(before: dict[str, Any], now: dict[str, Any]) -> dict[str, Any]:
         {
             "platform": platform,
             "overload": overload,
-            "before": states_before.get((platform, overload), "-"),
-            "now": state,
+            "earlier_state": states_before.get((platform, overload), "-"),
+            "state": state,
         }
         for (platform, overload), state in states_now.items()
         if states_before.get((platform, overload)) != state
     ]
     gone = [
-        {"platform": p, "overload": o, "before": s, "now": "-"}
+        {"platform": p, "overload": o, "earlier_state": s, "state": "-"}
         for (p, o), s in states_before.items()
         if (p, o) not in states_now
     ]
@@ -62,8 +62,8 @@ def changes(before: dict[str, Any], now: dict[str, Any]) -> dict[str, Any]:
     return {
         "since": before["made"],
         "rows": [*rows, *gone],
-        "gained": sum(r["now"] == passes for r in rows),
-        "lost": sum(r["before"] == passes for r in [*rows, *gone]),
+        "gained": sum(r["state"] == passes for r in rows),
+        "lost": sum(r["earlier_state"] == passes for r in [*rows, *gone]),
         "models": [
             {"name": m["name"], "platform": m["platform"], "before": shares.get((m["platform"], m["name"]))}
             for m in now["models"]

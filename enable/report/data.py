@@ -77,7 +77,7 @@ def report(  # noqa: PLR0913 - one parameter per option
             data[key] += getattr(platform_data, key)
     speed_by_overload = speeds(speed)
     for row in data["overloads"]:
-        row["speed"] = speed_by_overload.get(row["overload"])
+        row["speedup"] = speed_by_overload.get(row["overload"])
     data["changes"] = changes(earlier_data, data) if earlier_data else None
     data["headlines"] = headlines(data, earlier_data)
     add_reasons(data)

@@ -31,12 +31,18 @@ def campaigns(workspace: Workspace, names: Sequence[str]) -> dict[str, Any]:
 
 
 def dialog_data(campaign: str, run: DialogRun) -> dict[str, Any]:
-    """Return one dialog with its messages and answers."""
-    row, before = run.as_json(), ""
+    """Return one dialog with its messages and answers.
+
+    A user's message has the role "prompt" before the first answer of a dialog, and "feedback" after it.
+    """
+    row, before, role = run.as_json(), "", "prompt"
     turns: list[dict[str, Any]] = []
     for call in calls(run) if not run.problem else ():
         for message in call.messages[call.seen :]:
-            turns.append({"role": message.role, "text": message.content[:MOST_TEXT]})
+            role = "prompt" if message.role == "system" else role  # a new dialog begins
+            turns.append(
+                {"role": role if message.role == "user" else message.role, "text": message.content[:MOST_TEXT]}
+            )
         if call.answer is not None:
             turns.append(
                 {
@@ -46,7 +52,7 @@ def dialog_data(campaign: str, run: DialogRun) -> dict[str, Any]:
                     "then": list(call.then),
                 }
             )
-            before = call.answer
+            before, role = call.answer, "feedback"
     return {
         "campaign": campaign,
         "overload": run.overload,

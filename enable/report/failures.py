@@ -50,14 +50,14 @@ def failures(session: Session, rows: Sequence[tuple[str, Row]], kernels: dict[st
                 "platform": session.platform.name,
                 "trace": trace,
                 "case": row.failing,
-                "outcome": str(verdict.outcome),
+                "state": str(verdict.outcome),
                 "layer": verdict.layer,
                 "rule": verdict.rule,
                 "detail": verdict.detail,
                 "report": verdict.report[:20_000],
                 "kernel": row.kernel,
                 "lines": marked_lines(verdict.report, kernels[row.kernel]),
-                "again": row.again,
+                "command": row.again,
                 "picture": _pictured(session, replace(match.job, cases=(case,)), case),
             }
         )

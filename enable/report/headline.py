@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from enable.cover.coverage import ALMOST_ALL
+from enable.cover.coverage import ALMOST_ALL, percent
 from enable.naming import counted
 from verify.outcome import Outcome
 
@@ -63,6 +63,7 @@ def _headline(data: Mapping[str, Any], model: Mapping[str, Any], earlier: Mappin
         "trend": _trend(data, model, earlier) if earlier else "",
         "total": result.total,
         "covered": result.covered,
+        "percent": percent(result.total, result.covered),
         "missing": missing,
     }
 
@@ -77,7 +78,7 @@ def _result(data: Mapping[str, Any], model: Mapping[str, Any]) -> _Result:
     """Return a model's counts, and the names behind them."""
     opinfo = _opinfo(data, model)
     if opinfo:
-        counts, failing = opinfo["operators"], frozenset(row["name"] for row in opinfo["rows"])
+        counts, failing = opinfo["operators"], frozenset(row["operator"] for row in opinfo["rows"])
         return _Result(counts["total"], counts["covered"], None, failing)
     states = {
         row["overload"]: row["models"][model["name"]]
@@ -107,7 +108,7 @@ def _leading(shares: Mapping[str, float]) -> str:
 def _leading_opinfo(opinfo: Mapping[str, Any]) -> str:
     """Return the missing operator with the most samples."""
     row = max(opinfo["rows"], key=lambda row: row["samples"], default=None)
-    return f", led by {row['name']} ({counted(row['samples'], 'sample')})" if row else ""
+    return f", led by {row['operator']} ({counted(row['samples'], 'sample')})" if row else ""
 
 
 def _trend(data: Mapping[str, Any], model: Mapping[str, Any], earlier: Mapping[str, Any]) -> str:

@@ -25,6 +25,7 @@ from enable.workspace import Workspace
 from generate.journal import NAME, Record, read_journal, usage
 from generate.machine import Stage
 from traces import UserError
+from traces.errors import did_you_mean
 from verify.outcome import Outcome
 
 REFRESH_SECONDS = 1.0  # between two readings of the workspace, which all viewers share
@@ -61,8 +62,12 @@ class LiveReport:
         if not workspace.root.is_dir():
             record = workspace.command("capture", "nanogpt")
             raise UserError(f"no workspace {workspace.root}; name one with --workspace DIR, or begin it: {record}")
+        known = sorted(path.parent.name for path in (workspace.root / "campaigns").glob("*/dialogs"))
         for name in campaigns:
-            runs(workspace, campaign=name)  # raises UserError with the choices if there is no such campaign
+            if name not in known:
+                choices = f"{did_you_mean(name, known)} (campaigns: {', '.join(known) or 'none'})"
+                follow = f"to follow the whole workspace: {workspace.command('report', '--serve')}"
+                raise UserError(f"no campaign {name!r} in {workspace.root}{choices}; {follow}")
         self._workspace, self._names = workspace, tuple(campaigns)
         follows_traces = bool(traces) or not campaigns
         self._coverage = [
@@ -160,18 +165,19 @@ def _dialog_row(run: DialogRun) -> dict[str, Any]:
             **row,
             **dict.fromkeys(_COUNTS, 0),
             "stage": DAMAGED,
-            "outcome": run.problem,
+            "latest_outcome": run.problem,
             "state": None,
             "usage": [],
         }
     state, used = run.state, list(usage(run.records))
+    latest = Outcome.PASS if state.stage is Stage.PASSED else state.cause or state.flaw or state.outcome
     return {
         **row,
         "calls": len(used),
         "prompt_tokens": sum(prompt for _, prompt, _ in used),
         "completion_tokens": sum(completion for _, _, completion in used),
         "stage": str(state.stage),
-        "outcome": str(Outcome.PASS) if state.stage is Stage.PASSED else state.cause or state.flaw or state.outcome,
+        "latest_outcome": latest,
         "state": state,
         "usage": used,
     }

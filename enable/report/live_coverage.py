@@ -109,7 +109,7 @@ def _measured(trace: Trace, stored: Stored, library: Library, standings: Standin
         standings.platform,
         rows_of(trace, stored, matches, verdicts, standings),
         frozenset(),
-    )
+    ).without_cpus()
     name = trace.path.name.removesuffix(".trace")
     rows = [_overload(name, row, coverage, verdicts, stored) for row in coverage.compute]
     rows.sort(key=lambda row: (not row["failing"], row["state"] == Outcome.PASS, row["overload"]))
@@ -137,7 +137,7 @@ def _overload(
     cases = stored.cases.get(row.overload, []) if row.kernel else []
     judged = [v for case in cases if (v := verdicts.get((row.overload, case.id))) is not None]
     failing = sum(verdict.failed for verdict in judged)
-    state = row.verdict if failing or len(judged) == len(cases) else NOT_RUN  # not all cases are judged yet
+    state = row.state if failing or len(judged) == len(cases) else NOT_RUN  # not all cases are judged yet
     return {
         "overload": row.overload,
         "trace": trace,
@@ -146,5 +146,6 @@ def _overload(
         "cases": len(cases),
         "judged": len(judged),
         "failing": failing,
-        "detail": "" if state == NOT_RUN else reason(state, row.detail),
+        "evidence": row.evidence if state == row.state else None,
+        "reason": "" if state == NOT_RUN else reason(state, row.detail, row.independent),
     }

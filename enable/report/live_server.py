@@ -30,7 +30,7 @@ _TOKEN_BYTES = 32
 _ASSETS = Path(__file__).parent / "assets"
 _SCRIPT, _STYLE, _PAGE, _JSON, _TEXT = "text/javascript", "text/css", "text/html", "application/json", "text/plain"
 _FILES = {
-    **dict.fromkeys(("tabulator.js", "live.js"), _SCRIPT),
+    **dict.fromkeys(("tabulator.js", "elements.js", "live.js"), _SCRIPT),
     **dict.fromkeys(("tabulator.css", "report.css", "live.css"), _STYLE),
 }
 _READING = {"Allow": "GET, HEAD"}
@@ -89,6 +89,10 @@ class _Handler(BaseHTTPRequestHandler):
         )
 
     do_PUT = do_PATCH = do_DELETE = do_OPTIONS = do_POST
+
+    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
+        """Refuse a request that the base class cannot read, or whose method has no function here."""
+        self._send(HTTPStatus(code), f"{message or HTTPStatus(code).phrase}\n")
 
     def _checked(self, answer: Callable[[], None]) -> None:
         """Call `answer` if the request has the token and names this machine as its host."""

@@ -53,9 +53,9 @@ def of_platform(session: Session, traces: Sequence[str]) -> OfPlatform:
     """
     result = OfPlatform(session.platform.name)
     for name in traces:
-        coverage = _covered(session, name, result)
+        coverage = _covered(session, name, result).without_cpus()
         used = uses(session.workspace.open_trace(name))
-        compute = [row for row in coverage.compute if not row.of_cpus]
+        compute = coverage.compute
         for row in compute:
             result.rows.setdefault(row.overload, {})[name] = row
             result.uses.setdefault(row.overload, {})[name] = used[row.overload]
@@ -105,10 +105,14 @@ def _covered(session: Session, name: str, results: OfPlatform) -> Coverage:
     results.not_run |= {(name, overload) for overload in operators.not_run}
     summary = operators.as_json()
     categories = [
-        {"category": category, **counts, "published": CATEGORIES.get(category)}
+        {"category": category, **counts, "published_percent": CATEGORIES.get(category)}
         for category, counts in summary["categories"].items()
     ]
-    failing = [row for row in summary["operator_rows"] if row["outcome"] != Outcome.PASS]
+    failing = [
+        {"operator": row["name"], **{key: row[key] for key in ("category", "samples", "state", "detail")}}
+        for row in summary["operator_rows"]
+        if row["outcome"] != Outcome.PASS
+    ]
     results.opinfo.append(
         {
             "trace": name,
@@ -122,7 +126,7 @@ def _covered(session: Session, name: str, results: OfPlatform) -> Coverage:
 
 
 def _overload(
-    overload: str, rows: Mapping[str, Row], results: OfPlatform, standing: Standing, accuracy: float | None
+    overload: str, rows: Mapping[str, Row], results: OfPlatform, standing: Standing, error_ratio: float | None
 ) -> dict[str, Any]:
     """Return an overload's table row: the worst state over all traces, and the kernel's verdicts."""
     judged_rows = {name: row for name, row in rows.items() if (name, overload) not in results.not_run}
@@ -133,7 +137,7 @@ def _overload(
         "category": category(overload),
         "platform": results.name,
         "state": worst.state if judged_rows else NOT_RUN,
-        "verdict": worst.verdict,
+        "evidence": worst.evidence if judged_rows else None,
         "layer": failed.layer if failed else "",
         "detail": worst.detail,
         "kernel": worst.kernel,
@@ -141,7 +145,7 @@ def _overload(
         "cases": standing.judged,
         "independent": worst.independent,
         "variants": len(standing.variants),
-        "accuracy": accuracy,
+        "error_ratio": error_ratio,
         "calls": sum(row.calls for row in rows.values()),
         "seconds": sum(use.cost.seconds for use in results.uses[overload].values()),
         "dtypes": dtypes_of(standing),
@@ -172,13 +176,13 @@ def _missing(session: Session, results: OfPlatform) -> list[dict[str, Any]]:
                 {
                     "overload": need.overload,
                     "platform": results.name,
-                    "lacking": need.lacking,
+                    "models": need.lacking,
                     "calls": need.calls,
                     "seconds": need.cost.seconds,
-                    "percent": round(100 * need.cost.seconds / total_seconds, 1) if total_seconds else 0.0,
+                    "time_percent": round(100 * need.cost.seconds / total_seconds, 1) if total_seconds else 0.0,
                     "state": first.state,
                     "detail": first.detail,
-                    "next": first.again or command_in(first.detail) or refine,
+                    "command": first.again or command_in(first.detail) or refine,
                 }
             )
     return rows

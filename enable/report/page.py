@@ -23,7 +23,7 @@ from enable.terminal import LAYOUT, printable
 from traces.packaging import qualified
 
 _ASSETS = Path(__file__).parent / "assets"
-_SCRIPTS = ("tabulator.js", "plotly.js", "widgets.js", "report.js")
+_SCRIPTS = ("tabulator.js", "plotly.js", "elements.js", "widgets.js", "report.js")
 _STYLES = ("tabulator.css", "report.css")
 
 

@@ -17,8 +17,8 @@ _TIMES = ("aten", "library", "least")
 def performance(paths: Sequence[Path]) -> list[dict[str, Any]]:
     """Return one row per call with its speed, measured in microseconds.
 
-    A row holds the overload, dtype, shapes, place (GPU, torch and kernel), the times of ATen and the library, and the
-    lower bound.
+    A row holds the overload, dtype, shapes, environment (GPU, torch and kernel), the times of ATen and the library, and
+    the lower bound.
 
     Raises:
         UserError: A file was not written by the benchmark.
@@ -43,8 +43,10 @@ def _rows(path: Path) -> list[dict[str, Any]]:
             if not all(math.isfinite(time) and time > 0 for time in times.values()):
                 raise ValueError(times)
             is_launch_bound = float(row["host"]) > times["library"]
-            labels = {"overload": str(row["overload"]), "dtype": str(record["dtype"]), "place": str(record["place"])}
-            rows.append({**labels, "shapes": str(row["shapes"]), **times, "launch_bound": is_launch_bound})
+            texts = {"overload": row["overload"], "shapes": row["shapes"], "dtype": record["dtype"]}
+            labels = {name: str(value) for name, value in {**texts, "environment": record["place"]}.items()}
+            measured = {"aten_us": times["aten"], "library_us": times["library"], "limit_us": times["least"]}
+            rows.append({**labels, **measured, "launch_bound": is_launch_bound})
         except (ValueError, KeyError, TypeError) as error:
             problem = f"line {number} is none of benchmarks.operators --json ({type(error).__name__})"
             raise UserError(f"{path}: {problem}; name another file with --benchmark") from error
@@ -60,6 +62,6 @@ def speeds(rows: Sequence[dict[str, Any]]) -> dict[str, float]:
     for row in rows:
         rows_by_overload[row["overload"]].append(row)
     return {
-        o: round(min(r["aten"] / r["library"] for r in ([r for r in of if not r["launch_bound"]] or of)), 3)
+        o: round(min(r["aten_us"] / r["library_us"] for r in ([r for r in of if not r["launch_bound"]] or of)), 3)
         for o, of in rows_by_overload.items()
     }

@@ -70,12 +70,10 @@ def add_reasons(data: dict[str, Any]) -> None:
         row["reason"] = reason(row["state"], row["detail"], row["independent"])
     for row in (*data["missing"], *(row for one in data["opinfo"] for row in one["rows"])):
         row["reason"] = reason(row["state"], row["detail"])
-    for row in data["failures"]:
-        row["reason"] = reason(row["outcome"], row["detail"])
+    for row in (*data["failures"], *(node for search in data["searches"] for node in search["nodes"])):
+        row["reason"] = reason(row["state"], row["detail"])
     for row in data["dialogs"]:
         row["reason"] = reason(row["stage"], row["detail"])
-    for row in (node for search in data["searches"] for node in search["nodes"]):
-        row["reason"] = reason(row["outcome"], row["detail"])
     if data["changes"]:
         now = {(row["platform"], row["overload"]): row["reason"] for row in data["overloads"]}
         for row in data["changes"]["rows"]:

@@ -36,6 +36,12 @@ def _search(run: Path) -> dict[str, Any]:
 def _node(record: Record) -> dict[str, Any]:
     """Return a candidate's measurements for the page."""
     ended = record["ended"]
-    fields = {name: ended[name] for name in ("number", "move", "outcome", "learned", "detail", "calls")}
+    fields = {name: ended[name] for name in ("number", "move", "learned", "detail", "calls")}
     numbers = {name: round(ended[name], 4) for name in ("reward", "mean")}
-    return {**fields, **numbers, "noise": round(ended["noise"] - 1, 4), "parents": list(ended["parents"])}
+    return {
+        "state": ended["outcome"],
+        **fields,
+        **numbers,
+        "noise": round(ended["noise"] - 1, 4),
+        "parents": list(ended["parents"]),
+    }

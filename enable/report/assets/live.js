@@ -2,27 +2,11 @@
 // Follows a workspace: asks for its state every second. Whatever comes from it is set as text, never as markup.
 (() => {
   const PERIOD = 1000; // milliseconds between two requests
-  const root = document.documentElement;
+  const { HEIGHT, element, note, dialogTurn, status, number, column, themeButton } = elements;
   const at = (id) => document.getElementById(id);
 
-  function element(name, attributes = {}, ...children) {
-    const made = document.createElement(name);
-    for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-    made.append(...children.map((child) => (child instanceof Node ? child : String(child))));
-    return made;
-  }
-
-  function lines(text, kind = () => "") {
-    const made = element("pre", { tabindex: "0" });
-    text.split("\n").forEach((line, i) => {
-      made.append(element("span", { class: ["line", kind(line)].filter(Boolean).join(" "), "data-number": i + 1 }, line));
-    });
-    return made;
-  }
-  const difference = (text) => lines(text, (line) => ({ "+": "added", "-": "removed" })[line[0]] || "");
-
   function plain(id, columns, rows) {
-    if (!rows.length) return at(id).replaceChildren(element("p", { class: "note" }, "none yet"));
+    if (!rows.length) return at(id).replaceChildren(note("none yet"));
     const head = element("tr", {}, ...columns.map((name) => element("th", { scope: "col" }, name)));
     const body = rows.map((row) => element("tr", {}, ...row.map((value) => (
       value instanceof Node ? value : element("td", typeof value === "number" ? { class: "number" } : {}, value)
@@ -37,13 +21,10 @@
 
   // -- tables that keep their order, filters and place ---------------------------------------------------------------
 
-  const number = { hozAlign: "right", sorter: "number", headerFilterFunc: ">=", headerFilterPlaceholder: "at least" };
   function table(id, columns, open) {
     const made = new Tabulator(at(id), {
-      index: "id", layout: "fitDataFill", maxHeight: "45vh", placeholder: "none yet",
-      columns: columns.map(([title, field, options = {}]) => ({
-        title, field, headerFilter: "input", headerFilterPlaceholder: "filter", maxWidth: 420, ...options,
-      })),
+      index: "id", layout: "fitDataFill", maxHeight: HEIGHT, placeholder: "none yet",
+      columns: columns.map((one) => column(...one)),
       rowFormatter: (row) => {
         if (!open) return;
         const shown = row.getElement();
@@ -64,14 +45,13 @@
     };
   }
   const showDialogs = table("dialogs", [
-    ["overload", "overload"], ["campaign", "campaign"], ["run", "run"], ["stage", "stage"], ["turn", "turn"],
-    ["latest outcome", "outcome"], ["answers", "calls", number], ["prompt tokens", "prompt_tokens", number],
-    ["answer tokens", "completion_tokens", number],
+    ["overload"], ["campaign"], ["run"], ["stage"], ["turn"], ["latest_outcome"], ["calls", number], ["prompt_tokens", number],
+    ["completion_tokens", number],
   ], openDialog);
   const showOverloads = table("overloads", [
-    ["overload", "overload", { frozen: !matchMedia("(max-width: 640px)").matches, maxWidth: 700 }], ["trace", "trace"], ["platform", "platform"], ["state", "state"],
-    ["cases", "cases", number], ["judged", "judged", number], ["failing", "failing", number],
-    ["detail", "detail", { maxWidth: 700 }],
+    ["overload", { frozen: !matchMedia("(max-width: 640px)").matches, maxWidth: 700 }], ["trace"], ["platform"],
+    ["state", { formatter: (cell) => status(cell.getValue()) }], ["cases", number], ["judged", number], ["failing", number], ["evidence"],
+    ["reason", { maxWidth: 700 }],
   ]);
 
   // -- the dialog that is open ---------------------------------------------------------------------------------------
@@ -94,34 +74,13 @@
     const dialog = await answer.json();
     current.size = row.size;
     at("dialog-title").textContent = [dialog.overload, dialog.campaign, row.run].filter(Boolean).join(", ");
-    const turns = labelled(dialog.turns);
-    const texts = turns.map((turn) => JSON.stringify(turn));
+    const texts = dialog.turns.map((turn) => JSON.stringify(turn));
     let same = 0; // turns that are shown already stay as they are, with what the reader has opened in them
     while (same < texts.length && texts[same] === current.turns[same]) same += 1;
     const place = at("turns");
     while (place.children.length > same) place.lastChild.remove();
-    place.append(...turns.slice(same).map(shownTurn));
+    place.append(...dialog.turns.slice(same).map(dialogTurn));
     current.turns = texts;
-  }
-
-  // A user's message before the first answer of a dialog is its prompt, a later one is feedback.
-  function labelled(turns) {
-    let answered = false;
-    return turns.map((turn) => {
-      if (turn.role === "system") answered = false;
-      if (turn.role.startsWith("answer")) answered = true;
-      return turn.role === "user" ? { ...turn, role: answered ? "feedback" : "prompt" } : turn;
-    });
-  }
-
-  function shownTurn(turn) {
-    const shown = element("div", { class: "turn" }, element("strong", {}, turn.role));
-    if (turn.diff) {
-      shown.append(difference(turn.diff), element("details", {}, element("summary", {}, "the whole answer"), lines(turn.text)));
-    } else if (turn.then || turn.text.length < 4000) shown.append(lines(turn.text));
-    else shown.append(element("details", {}, element("summary", {}, `${turn.text.length} characters`), lines(turn.text)));
-    for (const line of turn.then || []) shown.append(element("p", { class: "note" }, line));
-    return shown;
   }
 
   // -- the state -----------------------------------------------------------------------------------------------------
@@ -135,12 +94,12 @@
     at("progress").textContent = parts.join("; ") || "No trace and no campaign yet";
     at("problems").hidden = !problems.length;
     at("problems").replaceChildren(...problems.map((text) => element("li", {}, text)));
-    plain("models", ["model", "platform", "cases judged", "failing", "overloads covered", "share", "calls covered"],
+    plain("models", ["trace", "platform", "cases judged", "failing", "overloads covered", "share", "calls covered"],
       models.map((m) => [
         m.trace, m.platform, bar(m.judged, m.cases, `cases of ${m.trace} judged`), failing(m.failing),
         `${m.overloads.covered} of ${m.overloads.compute}`, share(m.overloads), share(m.calls),
       ]));
-    plain("campaigns", ["campaign", "model", "operators ended", "passed", "failing", "answers", "prompt tokens", "answer tokens", "price"],
+    plain("campaigns", ["campaign", "model", "operators ended", "passed", "failing", "calls", "prompt tokens", "completion tokens", "price"],
       campaigns.map((c) => [
         c.campaign || "enable refine", c.model || "-", bar(c.ended, c.total, `operators of ${c.campaign || "enable refine"} ended`),
         c.passed, failing(c.failing), c.calls, c.prompt_tokens, c.completion_tokens,
@@ -151,7 +110,7 @@
 
   let before = "";
   async function follow() {
-    const status = at("status");
+    const line = at("status");
     try {
       const answer = await fetch("state");
       if (!answer.ok) throw new Error(`status ${answer.status}`);
@@ -161,25 +120,18 @@
         state = JSON.parse(text);
         state.overloads.forEach((row) => { row.id = `${row.trace} ${row.platform} ${row.overload}`; });
         await show();
-        status.dataset.changed = new Date().toLocaleTimeString();
+        line.dataset.changed = new Date().toLocaleTimeString();
       }
       await followDialog();
-      status.textContent = `Latest change ${status.dataset.changed}`;
-      status.className = "note";
+      line.textContent = `Latest change ${line.dataset.changed}`;
+      line.className = "note";
     } catch (error) {
-      status.textContent = `The server does not answer (${error.message}). This is the latest state; type: ${status.dataset.command}`;
-      status.className = "note ended";
+      line.textContent = `The server does not answer (${error.message}). This is the latest state; type: ${line.dataset.command}`;
+      line.className = "note ended";
     }
     setTimeout(follow, PERIOD);
   }
 
-  const theme = at("theme");
-  function paint(dark) {
-    root.dataset.theme = dark ? "dark" : "light";
-    theme.textContent = dark ? "Light" : "Dark";
-    theme.setAttribute("aria-pressed", dark);
-  }
-  theme.onclick = () => paint(root.dataset.theme !== "dark");
-  paint(matchMedia("(prefers-color-scheme: dark)").matches);
+  themeButton();
   follow();
 })();

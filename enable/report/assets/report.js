@@ -3,14 +3,14 @@
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
   const main = document.getElementById("main");
-  const root = document.documentElement;
+  const { element, lines, dialogTurn, status, number, themeButton } = elements;
   const {
-    element, put, note, heading, facts, lines, difference, status, failuresFirst, copyButton, command, openDrawer, table, number,
-    joined, id, state, commands, groupsButtons, label, color, series, chart, draw, heat, clear, isEmpty,
+    put, note, heading, facts, failuresFirst, copyButton, command, openDrawer, table, joined, id, judged, commands, groupsButtons,
+    label, color, series, chart, draw, heat, pictureScale, clear,
   } = widgets;
   const share = (percent) => (percent == null ? "" : `${percent} %`);
   const several = data.platforms.length > 1;
-  const onPlatform = several ? [["platform", "platform", id]] : [];
+  const onPlatform = several ? [["platform", id]] : [];
   const wide = { maxWidth: 700 };
 
   // A kernel file's path relative to the page, as a link if the file existed when the page was written.
@@ -28,26 +28,23 @@
       const line = data.headlines[i];
       return {
         model: line.model, platform: m.platform, operators: line.total ? `${line.covered} of ${line.total}` : "none needed",
-        missing: line.missing, trend: line.trend, calls: share(m.calls.percent),
-        time: share(m.time_percent), again: m.command,
+        missing: line.missing, trend: line.trend, calls_covered: share(m.calls.percent), time_covered: share(m.time_percent), command: m.command,
       };
     });
     table("models", [
-      ["model", "model", id], ["platform", "platform", id], ["operators", "operators", { responsive: 0 }], ["missing", "missing", number],
-      ["trend", "trend"], ["calls covered", "calls"], ["estimated time covered", "time"],
-      ["command", "again", commands],
+      ["model", id], ["platform", id], ["operators", { responsive: 0 }], ["missing", number], ["trend"], ["calls_covered"], ["time_covered"],
+      ["command", commands],
     ], rows);
     if (data.models.length > 1) {
       const bars = data.platforms.map((platform, i) => {
-        const of = data.models.filter((m) => m.platform === platform);
+        const of = data.headlines.filter((line) => line.platform === platform);
         return {
-          type: "bar", name: label(platform), x: of.map((m) => label(m.name)), y: of.map((m) => m.overloads.percent),
-          marker: { color: series(i) },
+          type: "bar", name: label(platform), x: of.map((line) => label(line.model)), y: of.map((line) => line.percent), marker: { color: series(i) },
         };
       });
       chart("shares", bars, {
-        alt: "Share of overloads covered, by model", showlegend: several, barmode: "group",
-        yaxis: { title: { text: "overloads covered (%)" }, range: [0, 100] }, xaxis: { type: "category" },
+        alt: "Share of operators covered, by model, as in the headlines", showlegend: several, barmode: "group",
+        yaxis: { title: { text: "operators covered (%)" }, range: [0, 100] }, xaxis: { type: "category" },
       });
     }
     heading("Missing operators");
@@ -55,8 +52,8 @@
     else {
       note("Operators without a correct kernel: failing kernels first, then by the number of models and the estimated time.");
       table("missing", [
-        ["overload", "overload", id], ...onPlatform, ["status", "state", state], ["time %", "percent", number], ["calls", "calls", number],
-        ["models", "lacking", joined], ["reason", "reason", wide], ["next command", "next", commands],
+        ["overload", id], ...onPlatform, ["state", judged], ["time_percent", number], ["calls", number], ["models", joined], ["reason", wide],
+        ["command", commands],
       ], data.missing, { open: openOverload });
     }
     if (data.changes) changes(data.changes);
@@ -67,8 +64,7 @@
     note(`${since.gained} overloads more pass, ${since.lost} fewer.`);
     if (!since.rows.length) return;
     table("changes", [
-      ["overload", "overload", id], ...onPlatform, ["status now", "now", state], ["reason", "reason", wide],
-      ["status before", "before", { ...state, responsive: 2 }],
+      ["overload", id], ...onPlatform, ["state", judged], ["reason", wide], ["earlier_state", { ...judged, responsive: 2 }],
     ], since.rows);
   }
 
@@ -78,11 +74,10 @@
     heading("Overloads by category");
     note("A click on a head sorts, a click or Enter on a row shows its details, on a category folds it.");
     const dtypes = [...new Set(data.overloads.flatMap((row) => Object.keys(row.dtypes)))].sort();
-    const rows = data.overloads.map((row) => ({ ...row, dtype: Object.keys(row.dtypes).join(" ") }));
+    const rows = data.overloads.map((row) => ({ ...row, dtypes: Object.keys(row.dtypes).join(" ") }));
     const made = table("overloads", [
-      ["overload", "overload", id], ...onPlatform, ["status", "state", state], ["reason", "reason"], ["category", "category", { visible: false }],
-      ["rejected by", "layer"], ["calls", "calls", number], ["kernel", "kernel", kernel], ["dtypes", "dtype"], ["cases", "cases", number],
-      ["variants", "variants", number], ["error / ATen's", "accuracy", number], ["speed / ATen's", "speed", number], ["origin", "origin"],
+      ["overload", id], ...onPlatform, ["state", judged], ["evidence"], ["reason"], ["category", { visible: false }], ["layer"], ["calls", number],
+      ["kernel", kernel], ["dtypes"], ["cases", number], ["variants", number], ["error_ratio", number], ["speedup", number], ["origin"],
     ], rows, { open: openOverload, groupBy: "category" });
     document.getElementById("overloads").before(groupsButtons(made));
     for (const platform of data.platforms) {
@@ -107,11 +102,10 @@
     });
     openDrawer(row.overload, [
       facts([
-        ["status", status(row.state)], ["reason", row.reason], ["verdict", row.verdict], ["platform", row.platform], ["category", row.category],
-        ["rejected by", row.layer], ["kernel", row.kernel ? kernelLink(row.kernel) : ""], ["origin", row.origin], ["calls", row.calls],
-        ["independent cases", row.independent], ["variants compiled", row.variants], ["largest error / ATen's", row.accuracy],
-        ["speed / ATen's", row.speed], ["dtypes", pairs(row.dtypes)], ["models", pairs(row.models)],
-        ["next command", missing ? command(missing.next) : ""],
+        ["state", status(row.state)], ["evidence", row.evidence], ["reason", row.reason], ["platform", row.platform], ["category", row.category],
+        ["layer", row.layer], ["kernel", row.kernel ? kernelLink(row.kernel) : ""], ["origin", row.origin], ["calls", row.calls],
+        ["independent cases", row.independent], ["variants", row.variants], ["error_ratio", row.error_ratio], ["speedup", row.speedup],
+        ["dtypes", pairs(row.dtypes)], ["models", pairs(row.models)], ["command", missing ? command(missing.command) : ""],
       ]), ...buttons,
     ], opener);
   }
@@ -124,32 +118,26 @@
     if (!data.failures.length) return note("No case fails.");
     const rows = data.failures.map((failure, index) => ({ ...failure, index }));
     table("failing", [
-      ["overload", "overload", id], ...onPlatform, ["trace", "trace", id], ["status", "outcome", state], ["reason", "reason", wide],
-      ["rejected by", "layer"], ["kernel", "kernel", kernel], ["command", "again", commands],
+      ["overload", id], ...onPlatform, ["trace", id], ["state", judged], ["reason", wide], ["layer"], ["kernel", kernel], ["command", commands],
     ], rows, { open: (row, opener) => openFailure(data.failures[row.index], opener) });
   }
 
   function openFailure(failure, opener = null) {
     const picture = failure.picture && element("div", { id: "picture", class: "chart", role: "img", "aria-label": "Where the result differs" });
     const text = data.kernels[failure.kernel];
-    const source = text == null ? [] : [element("h3", {}, "Kernel"), kernelLink(failure.kernel), lines(text, failure.lines)];
-    openDrawer(`${failure.overload}: ${failure.outcome}`, [
+    const source = text == null ? [] : [element("h3", {}, "Kernel"), kernelLink(failure.kernel), lines(text, { marked: failure.lines })];
+    openDrawer(`${failure.overload}: ${failure.state}`, [
       facts([
-        ["status", status(failure.outcome)], ["reason", failure.reason], ["rejected by", failure.layer], ["rule", failure.rule],
+        ["state", status(failure.state)], ["reason", failure.reason], ["layer", failure.layer], ["rule", failure.rule],
         ["case", failure.case], ["trace", failure.trace], ["platform", failure.platform], ["kernel", kernelLink(failure.kernel)],
       ]),
-      element("h3", {}, "Run it again"), command(failure.again),
-      ...(picture ? [element("h3", {}, "Where the result differs"), element("p", { class: "note" }, scale(failure.picture)), picture] : []),
+      element("h3", {}, "Run it again"), command(failure.command),
+      ...(picture ? [element("h3", {}, "Where the result differs"), elements.note(pictureScale(failure.picture)), picture] : []),
       element("h3", {}, "Report, with the case's arguments"), element("pre", { tabindex: "0" }, failure.report), ...source,
     ], opener);
     if (picture) drawPicture(picture, failure.picture);
     const marked = document.querySelector("#details .marked");
     if (marked) marked.parentNode.scrollTop = Math.max(0, marked.offsetTop - marked.parentNode.offsetTop - 80);
-  }
-
-  function scale(picture) {
-    const shape = picture.shape.join(" x ") || "one number";
-    return `Shape ${shape}: decimal logarithm of the difference, in units of the largest expected value; blank where there is none.`;
   }
 
   function drawPicture(place, picture) {
@@ -171,20 +159,19 @@
       const names = one.categories.map((c) => label(c.category));
       chart(`chart-${one.trace}-${one.platform}`, [
         { type: "bar", name: "this library", x: names, y: one.categories.map((c) => c.percent), marker: { color: color("pass") } },
-        { type: "bar", name: "TritorX, published", x: names, y: one.categories.map((c) => c.published), marker: { color: color("none") } },
+        { type: "bar", name: "TritorX, published", x: names, y: one.categories.map((c) => c.published_percent), marker: { color: color("none") } },
       ], {
         alt: "OpInfo operators covered by category, beside published figures", barmode: "group", showlegend: true,
         yaxis: { title: { text: "operators (%)" }, range: [0, 100] }, xaxis: { type: "category" },
       });
       table(`categories-${one.trace}-${one.platform}`, [
-        ["category", "category", id], ["covered", "covered", number], ["total", "total", number], ["%", "percent", number],
-        ["published %", "published", number],
+        ["category", id], ["covered", number], ["total", number], ["percent", number], ["published_percent", number],
       ], one.categories);
       heading("Operators that are not covered");
       if (!one.rows.length) note("Every operator is covered.");
       else {
         table(`operators-${one.trace}-${one.platform}`, [
-          ["operator", "name", id], ["status", "state", state], ["reason", "reason", wide], ["category", "category"], ["samples", "samples", number],
+          ["operator", id], ["state", judged], ["reason", wide], ["category"], ["samples", number],
         ], one.rows);
       }
     }
@@ -202,8 +189,8 @@
       xaxis: { title: { text: "LLM calls of an operator" } }, yaxis: { title: { text: "operators (%)" }, range: [0, 100] },
     });
     table("campaigns", [
-      ["campaign", "campaign", id], ["passed", "passed", number], ["total", "total", number], ["%", "percent", number], ["model", "model"],
-      ["calls", "calls", number], ["tokens", "tokens", number], ["model s", "model_seconds", number], ["tests s", "tests_seconds", number],
+      ["campaign", id], ["passed", number], ["total", number], ["percent", number], ["model"], ["calls", number], ["tokens", number],
+      ["model_seconds", number], ["tests_seconds", number],
     ], data.campaigns.map((c) => ({ ...c, model_seconds: c.seconds.model, tests_seconds: c.seconds.tests })));
     for (const c of data.campaigns) {
       heading(`${c.campaign}: answers by outcome`);
@@ -212,28 +199,18 @@
         type: "bar", x: outcomes.map(([o]) => label(o)), y: outcomes.map(([, n]) => n), marker: { color: color("pass") },
       }], { alt: "Answers by outcome", yaxis: { title: { text: "answers" } }, xaxis: { type: "category" } }, 260);
       table(`feedback-${c.campaign}`, [
-        ["feedback", "feedback", id], ["answers", "answers", number], ["answered again", "answered_again", number], ["got further", "got_further", number],
+        ["feedback", id], ["answers", number], ["answered_again", number], ["got_further", number],
       ], Object.entries(c.feedback).map(([feedback, counts]) => ({ feedback, ...counts })));
     }
     heading("Dialogs");
     const rows = data.dialogs.map((dialog, index) => ({ ...dialog, index }));
     table("dialogs", [
-      ["overload", "overload", id], ["campaign", "campaign", id], ["status", "stage", state], ["reason", "reason", wide],
-      ["calls", "calls", number], ["tokens", "tokens", number],
+      ["overload", id], ["campaign", id], ["stage", judged], ["reason", wide], ["calls", number], ["tokens", number],
     ], rows, { open: (row, opener) => openDialog(data.dialogs[row.index], opener) });
   }
 
   function openDialog(dialog, opener) {
-    const turns = dialog.turns.map((turn) => {
-      const shown = element("div", { class: "turn" }, element("strong", {}, turn.role));
-      if (turn.diff) {
-        shown.append(difference(turn.diff), element("details", {}, element("summary", {}, "the complete answer"), lines(turn.text)));
-      } else if (turn.then || turn.text.length < 4000) shown.append(lines(turn.text));
-      else shown.append(element("details", {}, element("summary", {}, `${turn.text.length} characters`), lines(turn.text)));
-      for (const line of turn.then || []) shown.append(element("p", { class: "note" }, line));
-      return shown;
-    });
-    openDrawer(`${dialog.overload}, ${dialog.campaign}`, [facts([["status", status(dialog.stage)], ["reason", dialog.reason]]), ...turns], opener);
+    openDrawer(`${dialog.overload}, ${dialog.campaign}`, [facts([["stage", status(dialog.stage)], ["reason", dialog.reason]]), ...dialog.turns.map(dialogTurn)], opener);
   }
 
   // -- search for speed ----------------------------------------------------------------------------------------------
@@ -270,7 +247,7 @@
       const [x, y] = place[node.number];
       const right = node.mean > 0;
       picture.append(drawn("circle", { cx: x, cy: y, r: 14, fill: color(right ? "pass" : "fail") }));
-      const words = [`${node.number}, ${node.move}`, right ? `${node.mean.toFixed(2)} x, ${(100 * node.reward).toFixed(0)} % of limit` : node.outcome];
+      const words = [`${node.number}, ${node.move}`, right ? `${node.mean.toFixed(2)} x, ${(100 * node.reward).toFixed(0)} % of limit` : node.state];
       words.forEach((text, i) => {
         picture.append(drawn("text", { x, y: y + 30 + 14 * i, "text-anchor": "middle", fill: color("front"), "font-size": 11 }, text));
       });
@@ -286,11 +263,10 @@
       if (search.open.length) note(`Candidate ${search.open.join(", ")} has begun and not ended.`);
       if (search.nodes.length > 1) put(tree(search));
       table(`candidates-${i}`, [
-        ["candidate", "number", { ...number, ...id }], ["status", "outcome", state], ["reason", "reason", wide], ["move", "move"], ["from", "parents", joined],
-        ["speedup", "mean", number], ["noise %", "noise", number], ["% of the limit", "reward", number], ["calls", "calls", number],
-        ["learned", "learned", wide],
+        ["candidate", { ...number, ...id }], ["state", judged], ["reason", wide], ["move"], ["parents", joined], ["speedup", number],
+        ["noise_percent", number], ["limit_percent", number], ["calls", number], ["learned", wide],
       ], search.nodes.map((n) => ({
-        ...n, mean: n.mean || null, noise: +(100 * n.noise).toFixed(2), reward: +(100 * n.reward).toFixed(1),
+        ...n, candidate: n.number, speedup: n.mean || null, noise_percent: +(100 * n.noise).toFixed(2), limit_percent: +(100 * n.reward).toFixed(1),
       })));
     });
   }
@@ -302,12 +278,12 @@
     note("Above 1 the library is faster. The mark is the limit: the speed if bytes and operations took no longer than the GPU's "
       + "best, at most 5. The chart shows the 60 slowest calls that are not launch-bound.");
     const rows = data.performance.map((r) => ({
-      ...r, ratio: +(r.aten / r.library).toFixed(3), limit: +(r.aten / r.least).toFixed(3),
-    })).sort((a, b) => a.ratio - b.ratio);
+      ...r, speedup: +(r.aten_us / r.library_us).toFixed(3), limit: +(r.aten_us / r.limit_us).toFixed(3),
+    })).sort((a, b) => a.speedup - b.speedup);
     const shown = rows.filter((r) => !r.launch_bound).slice(0, 60);
     const names = shown.map((r) => label(`${r.overload} ${r.dtype} ${r.shapes}`.slice(0, 60)));
     if (shown.length > 1) chart("speed", [
-      { type: "bar", orientation: "h", name: "against ATen", y: names, x: shown.map((r) => r.ratio), marker: { color: color("pass") } },
+      { type: "bar", orientation: "h", name: "against ATen", y: names, x: shown.map((r) => r.speedup), marker: { color: color("pass") } },
       { type: "scatter", mode: "markers", name: "at the limit", y: names, x: shown.map((r) => Math.min(r.limit, 5)), marker: { color: color("fail"), symbol: "line-ns-open", size: 13, line: { width: 3 } } },
     ], {
       alt: "The slowest calls against ATen, with what the limit would allow", showlegend: true,
@@ -315,15 +291,16 @@
       shapes: [{ type: "line", x0: 1, x1: 1, yref: "paper", y0: 0, y1: 1, line: { color: color("faint"), dash: "dot" } }],
     }, Math.max(200, 90 + 18 * shown.length));
     table("figures", [
-      ["overload", "overload", id], ["dtype", "dtype", id], ["shapes", "shapes", id], ["ATen us", "aten", number],
-      ["library us", "library", number], ["limit us", "least", number], ["against ATen", "ratio", number], ["place", "place"],
+      ["overload", id], ["dtype", id], ["shapes", id], ["aten_us", number], ["library_us", number], ["limit_us", number], ["speedup", number],
+      ["environment"],
     ], rows);
   }
 
   function traces() {
     for (const [i, trace] of data.traces.entries()) {
       heading(`${trace.name}`);
-      note(`${trace.model}${trace.device && ` on ${trace.device}`}: ${trace.calls} calls, ${trace.stored} of them stored`);
+      note(`${trace.model}${trace.device && ` on ${trace.device}`}: ${trace.calls} calls, ${trace.stored} of them stored. `
+        + "The charts show the stored calls; their times are estimates for a nominal chip.");
       if (trace.timeline.length > 1) {
         const deepest = Math.max(...trace.timeline.map(([, depth]) => depth));
         const of = (around) => trace.timeline.filter(([, , , , kind]) => (kind === "around") === around);
@@ -334,7 +311,7 @@
         });
         chart(`timeline-${i}`, [bars(of(true), "none"), bars(of(false), "pass")], {
           alt: "Stored calls by step, phase and module", barmode: "overlay", dragmode: "pan",
-          xaxis: { title: { text: "estimated microseconds on a nominal chip, of the stored calls" } },
+          xaxis: { title: { text: "estimated time (us)" } },
           yaxis: { autorange: "reversed", showticklabels: false }, uniformtext: { minsize: 8, mode: "hide" },
         }, 120 + 26 * (deepest + 1));
       } else if (!trace.timeline.length) note("There are too many stored calls to draw a timeline.");
@@ -343,7 +320,7 @@
         x: trace.memory.map((m) => m.bytes[p]), marker: { color: series(p) },
       })), {
         alt: "Bytes of inputs by module and phase", barmode: "stack", showlegend: true,
-        xaxis: { title: { text: "bytes of the inputs of stored calls" } }, yaxis: { type: "category", autorange: "reversed" },
+        xaxis: { title: { text: "bytes of inputs" } }, yaxis: { type: "category", autorange: "reversed" },
       }, Math.max(220, 100 + 18 * trace.memory.length));
       chart(`dtypes-of-${i}`, [{
         type: "bar", x: Object.keys(trace.dtypes).map(label), y: Object.values(trace.dtypes), marker: { color: color("pass") },
@@ -430,14 +407,7 @@
     [...tabs.children].find((tab) => tab.dataset.view === next).focus();
   };
 
-  const theme = document.getElementById("theme");
-  function paint(dark) {
-    root.dataset.theme = dark ? "dark" : "light";
-    theme.textContent = dark ? "Light" : "Dark";
-    theme.setAttribute("aria-pressed", dark);
-  }
-  theme.onclick = () => { paint(root.dataset.theme !== "dark"); select(current); };
-  paint(matchMedia("(prefers-color-scheme: dark)").matches);
+  themeButton(() => select(current));
   for (const line of document.querySelectorAll("#headlines .headline")) line.parentNode.append(" ", copyButton(line.textContent));
   matchMedia("(max-width: 640px)").onchange = () => select(current);
   if (!follow()) select(current);

@@ -1,6 +1,7 @@
 "use strict";
-// The parts of the page: elements, status, commands, tables, charts and the drawer. Texts are set as text, never as markup.
+// The parts of the report's page: commands, tables, charts and the drawer. Texts are set as text, never as markup.
 const widgets = (() => {
+  const { HEIGHT, KINDS, element, isEmpty, kind, status, number, column } = elements;
   const root = document.documentElement;
   const main = document.getElementById("main");
   const drawer = document.getElementById("drawer");
@@ -8,15 +9,8 @@ const widgets = (() => {
 
   // -- elements ------------------------------------------------------------------------------------------------------
 
-  function element(name, attributes = {}, ...children) {
-    const made = document.createElement(name);
-    for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-    made.append(...children.map((child) => (child instanceof Node ? child : String(child))));
-    return made;
-  }
   const put = (...children) => main.append(...children);
-  const note = (text) => put(element("p", { class: "note" }, text));
-  const isEmpty = (value) => value == null || value === "" || value === "-" || (Array.isArray(value) && !value.length);
+  const note = (text) => put(elements.note(text));
 
   // A heading with an anchor, `view/words-of-the-heading`, for the index of the page.
   function heading(text) {
@@ -30,38 +24,14 @@ const widgets = (() => {
   function facts(pairs) {
     const list = element("dl");
     for (const [name, value] of pairs) {
-      if (!isEmpty(value)) list.append(element("dt", {}, name), element("dd", {}, value));
+      if (!isEmpty(value)) list.append(element("dt", {}, name.replaceAll("_", " ")), element("dd", {}, value));
     }
     return list;
   }
 
-  function lines(text, marked = [], kind = () => "") {
-    const made = element("pre", { tabindex: "0" });
-    text.split("\n").forEach((line, i) => {
-      const names = ["line", marked.includes(i + 1) ? "marked" : "", kind(line)].filter(Boolean).join(" ");
-      made.append(element("span", { class: names, "data-number": i + 1 }, line));
-    });
-    return made;
-  }
-  const difference = (text) => lines(text, [], (line) => (line[0] === "+" ? "added" : line[0] === "-" ? "removed" : ""));
+  // -- commands ------------------------------------------------------------------------------------------------------
 
-  // -- status, commands, links ---------------------------------------------------------------------------------------
-
-  // Each kind of status has a sign beside its colour; failures are sorted first.
-  const KINDS = { fail: "✗", none: "○", other: "–", pass: "✓" };
   const RANKS = Object.keys(KINDS);
-  function kind(state) {
-    const known = {
-      PASS: "pass", PASSED: "pass", "no kernel": "none", NOT_BEGUN: "none", SKIPPED: "other", "not run": "other", WAITING: "other",
-      RUNNING: "other", "-": "other", "": "other",
-    };
-    return known[state ?? ""] ?? "fail";
-  }
-  function status(state) {
-    if (isEmpty(state)) return document.createTextNode("-");
-    const name = kind(state);
-    return element("span", { class: `status ${name}` }, element("span", { "aria-hidden": "true" }, `${KINDS[name]} `), state);
-  }
   const failuresFirst = (rows, field) => [...rows].sort((a, b) => RANKS.indexOf(kind(a[field])) - RANKS.indexOf(kind(b[field])));
 
   // navigator.clipboard is missing on pages from a disk in some browsers; execCommand works there.
@@ -133,10 +103,9 @@ const widgets = (() => {
   const tables = [];
   window.addEventListener("resize", () => tables.forEach((made) => made.redraw()));
   const isNarrow = () => main.clientWidth < 640;
-  const number = { hozAlign: "right", sorter: "number", headerFilterFunc: ">=", headerFilterPlaceholder: "at least" };
   const joined = { mutator: (value) => (Array.isArray(value) ? value.join(", ") : value) };
   const id = { identifies: true };
-  const state = { status: true };
+  const judged = { judged: true };
   const commands = { command: true, width: 230 };
   const formatters = {
     status: (cell) => status(cell.getValue()),
@@ -156,12 +125,13 @@ const widgets = (() => {
     if (/^[=+\-@\t\r]/.test(text) && !/^-\d+(\.\d+)?(e[+-]?\d+)?$/i.test(text)) text = `'${text}`;
     return /[",\r\n]/.test(text) ? `"${text.replace(/"/g, '""')}"` : text;
   }
-  const csv = (titles, rows) => [titles, ...rows].map((row) => `${row.map(csvCell).join(",")}\r\n`).join("");
+  const csv = (rows) => rows.map((row) => `${row.map(csvCell).join(",")}\r\n`).join("");
 
   function tools(name, table, columns) {
+    const fields = columns.map(([field]) => field);
     const selected = () => table.getData("active");
-    const asCsv = () => csv(columns.map(([title]) => title), selected().map((row) => columns.map(([, field]) => row[field])));
-    const asJson = () => JSON.stringify(selected().map((row) => Object.fromEntries(columns.map(([, field]) => [field, row[field]]))), null, 1);
+    const asCsv = () => csv([fields, ...selected().map((row) => fields.map((field) => row[field]))]);
+    const asJson = () => JSON.stringify(selected().map((row) => Object.fromEntries(fields.map((field) => [field, row[field]]))), null, 1);
     const bar = element("div", { class: "tools" });
     for (const [title, action] of [
       ["CSV", () => download(`${name}.csv`, "text/csv", asCsv())], ["JSON", () => download(`${name}.json`, "application/json", asJson())],
@@ -183,27 +153,25 @@ const widgets = (() => {
     };
   }
 
-  function cell([title, field, { identifies, status: isStatus, command: isCommand, ...options }], i, identifiers) {
+  function cell([field, { identifies, judged: isStatus, command: isCommand, ...options } = {}], i, identifiers) {
     const style = isStatus ? { formatter: formatters.status } : isCommand ? { formatter: formatters.command, headerSort: false } : {};
     const width = Math.floor((main.clientWidth - 130) / identifiers);
     const fixed = identifies || isStatus;
-    const shape = identifies ? { cssClass: "identifies", variableHeight: true, minWidth: 80, maxWidth: isNarrow() ? Math.max(80, width) : 420 } : { maxWidth: 420 };
-    return {
-      title, field, headerWordWrap: true, headerFilter: "input", headerFilterPlaceholder: "filter", formatter: "plaintext", responsive: fixed ? 0 : i + 1, ...shape, ...style, ...options,
-    };
+    const shape = identifies ? { cssClass: "identifies", variableHeight: true, minWidth: 80, maxWidth: isNarrow() ? Math.max(80, width) : 420 } : {};
+    return column(field, { headerWordWrap: true, formatter: "plaintext", responsive: fixed ? 0 : i + 1, ...shape, ...style, ...options });
   }
 
-  // Columns: [title, field, options]. A click or Enter on a row opens the drawer; without `open` it lists all columns.
-  function table(name, columns, rows, { open, height = "60vh", groupBy } = {}) {
-    const shown = columns.filter(([, field]) => rows.some((row) => !isEmpty(row[field])));
-    const judged = shown.find(([, , options]) => options?.status);
-    const sorted = judged ? failuresFirst(rows, judged[1]) : rows;
-    const identifiers = shown.filter(([, , options]) => options?.identifies).length || 1;
+  // Columns: [field, options]. A click or Enter on a row opens the drawer; without `open` it lists all columns.
+  function table(name, columns, rows, { open, groupBy } = {}) {
+    const shown = columns.filter(([field]) => rows.some((row) => !isEmpty(row[field])));
+    const stateField = shown.find(([, options]) => options?.judged)?.[0];
+    const sorted = stateField ? failuresFirst(rows, stateField) : rows;
+    const identifiers = shown.filter(([, options]) => options?.identifies).length || 1;
     const inner = element("div", { id: name });
     const show = (row) => (open ?? openRow)(row.getData(), row);
     const openRow = (values, row) => openDrawer(
-      shown.filter(([, , options]) => options?.identifies).map(([, field]) => values[field]).join(", "),
-      [facts(shown.map(([title, field, options]) => [title, isEmpty(values[field]) ? "" : options?.command ? command(values[field]) : options?.status ? status(values[field]) : values[field]]))], row,
+      shown.filter(([, options]) => options?.identifies).map(([field]) => values[field]).join(", "),
+      [facts(shown.map(([field, options]) => [field, isEmpty(values[field]) ? "" : options?.command ? command(values[field]) : options?.judged ? status(values[field]) : values[field]]))], row,
     );
     const outer = element("div", { class: "table" });
     put(outer);
@@ -213,10 +181,10 @@ const widgets = (() => {
       layout: "fitDataFill",
       responsiveLayout: "hide",
       autoResize: false, // it redraws when charts appear, too, and a redraw takes the focus from a row
-      height: rows.length > 14 ? height : undefined,
+      height: rows.length > 14 ? HEIGHT : undefined,
       placeholder: "none",
-      columns: shown.map((column, i) => cell([column[0], column[1], column[2] ?? {}], i, identifiers)),
-      ...(groupBy ? { groupBy, groupHeader: groupHeader(judged[1]), groupToggleElement: "header" } : {}),
+      columns: shown.map((one, i) => cell(one, i, identifiers)),
+      ...(groupBy ? { groupBy, groupHeader: groupHeader(stateField), groupToggleElement: "header" } : {}),
       rowFormatter: (row) => {
         if (row.getData === undefined || row.getElement().classList.contains("tabulator-group")) return;
         const drawn = row.getElement();
@@ -325,6 +293,19 @@ const widgets = (() => {
     90 + 16 * rows.length);
   }
 
+  // Says how a picture of wrong elements is drawn.
+  function pictureScale(picture) {
+    const shape = picture.shape.join(" x ") || "one number";
+    const columns = picture.shape.at(-1) ?? 1;
+    const rows = picture.shape.slice(0, -1).reduce((product, size) => product * size, 1);
+    const drawn = picture.rows.length * picture.rows[0].length;
+    return [
+      `Shape ${shape}: decimal logarithm of the difference, in units of the largest expected value; blank where there is none.`,
+      picture.shape.length > 2 ? "A row is a position in all dimensions but the last." : "",
+      drawn < rows * columns ? `Each of the ${drawn} points shows the largest difference among about ${Math.round((rows * columns) / drawn)} elements.` : "",
+    ].filter(Boolean).join(" ");
+  }
+
   function clear() {
     while (tables.length) tables.pop().destroy();
     for (const drawn of main.querySelectorAll(".chart")) Plotly.purge(drawn);
@@ -332,7 +313,7 @@ const widgets = (() => {
   }
 
   return {
-    element, put, note, heading, facts, lines, difference, status, failuresFirst, copyButton, command, openDrawer, table, number,
-    joined, id, state, commands, groupsButtons, label, color, series, chart, draw, heat, clear, isEmpty, csvCell,
+    put, note, heading, facts, failuresFirst, copyButton, command, openDrawer, table, joined, id, judged, commands, groupsButtons,
+    label, color, series, chart, draw, heat, pictureScale, clear, csvCell,
   };
 })();
