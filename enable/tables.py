@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import textwrap
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from enable import terminal
-from enable.terminal import printable
+from enable.terminal import printable, summary_line
 
 if TYPE_CHECKING:
     from capture.session import Summary
@@ -22,8 +23,10 @@ OPTIONAL_OF_DIALOGS = ("category", "tokens", "dialogs", "LLM calls", "kernel")  
 PHASES = ("forward", "loss", "backward", "clip", "optimizer")
 NOTHING_TO_COVER = "no operator of this trace needs a kernel: it holds views, memory and transfer alone"
 _WIDTH = 96  # cells are cut to this many characters
-_READABLE = 20  # a text column keeps this width as long as there are optional columns to drop
+_COMFORTABLE = 20  # width that a text column keeps while names take over 2/5 of the terminal; narrower, it is dropped
+_READABLE = 12  # a text column that may not be dropped keeps this width while optional columns are left
 _NARROWEST = 8  # minimum width of a text column, however narrow the terminal is
+_BREAKS = re.compile(r"(\s+|(?<=[_/])(?=[^_/])|(?<=::)|(?<=[a-z_]\.)(?=[A-Za-z]))")  # where a line of a cell may end
 
 
 def markdown_table(rows: list[dict[str, Any]]) -> str:
@@ -36,8 +39,8 @@ def markdown_table(rows: list[dict[str, Any]]) -> str:
 def table(rows: list[dict[str, Any]], optional: Sequence[str] = ()) -> str:
     """Return rows as aligned text: numbers to the right, text to the left.
 
-    The first column identifies a row, so it is never cut or wrapped; every other cell is limited to 96 characters. On a
-    terminal the table is colored and fits the width: empty and optional columns are dropped, and long texts wrapped.
+    The first column identifies a row, so it is never cut; every other cell is limited to 96 characters. On a terminal
+    the table is colored and fits the width: empty and optional columns are dropped, and long texts and names wrapped.
 
     Args:
         rows: Cells by column.
@@ -49,14 +52,13 @@ def table(rows: list[dict[str, Any]], optional: Sequence[str] = ()) -> str:
     cells |= {name: [_text(name), *(_cell(row.get(name)) for row in rows)] for name in names[1:]}
     widths = {name: max(map(len, column)) for name, column in cells.items()}
     empty = [name for name in names[1:] if not any(cells[name][1:])]
-    texts = [name for name in names[1:] if name not in numeric]
-    _fit(widths, texts, [*empty, *(name for name in optional if name in names[1:])], terminal.width(sys.stdout))
+    texts = [name for name in names if name not in numeric]
+    columns = terminal.width(sys.stdout)
+    if names and columns is not None:
+        _fit(widths, texts, empty, [name for name in optional if name in names[1:]], columns)
     lines = []
     for i in range(len(rows) + 1):
-        wrapped = [
-            [cells[name][i]] if name == names[0] else textwrap.wrap(cells[name][i], width, break_on_hyphens=False)
-            for name, width in widths.items()
-        ]
+        wrapped = [_wrap(cells[name][i], width, name == names[0]) for name, width in widths.items()]
         for parts in zip_longest(*(column or [""] for column in wrapped), fillvalue=""):
             padded = (
                 part.rjust(width) if name in numeric else terminal.coloured(part.ljust(width))
@@ -66,24 +68,37 @@ def table(rows: list[dict[str, Any]], optional: Sequence[str] = ()) -> str:
     return "\n".join(lines)
 
 
-def _fit(widths: dict[str, int], texts: list[str], optional: list[str], columns: int | None) -> None:
-    """Drop optional columns, then narrow text columns, the widest first, until the table fits the terminal."""
-    if columns is None:
-        return
+def _fit(widths: dict[str, int], texts: list[str], empty: list[str], optional: list[str], columns: int) -> None:
+    """Drop empty and optional columns, then narrow text columns, the widest first, until the table fits."""
+    first = next(iter(widths))
 
-    def excess(limit: int) -> int:
-        least = {name: min(width, limit) if name in texts else width for name, width in widths.items()}
-        return sum(least.values()) + 2 * (len(least) - 1) - columns
+    def excess(least: Mapping[str, int]) -> int:
+        return sum(min(width, least.get(name, width)) + 2 for name, width in widths.items()) - 2 - columns
 
-    for name in optional:
-        if excess(_READABLE) > 0:
-            widths.pop(name, None)
-    narrowest = _READABLE if excess(_READABLE) <= 0 else _NARROWEST
-    for _ in range(max(0, excess(_WIDTH))):
-        widest = max((name for name in texts if name in widths), key=widths.__getitem__, default=None)
-        if widest is None or widths[widest] <= narrowest:
-            return
-        widths[widest] -= 1
+    def narrow(names: Iterable[str], least: int) -> None:
+        wide = [name for name in names if widths.get(name, 0) > least]
+        for _ in range(excess({}) if wide else 0):
+            widest = max(wide, key=widths.__getitem__)
+            widths[widest] = max(widths[widest] - 1, least)
+
+    details = [name for name in texts if name != first]
+    readable_name = columns * 2 // 5
+    least = {name: _COMFORTABLE if name in optional else _READABLE for name in texts} | {first: readable_name}
+    for names, kept in ((empty, {}), (optional, least)):
+        for name in names:
+            if excess(kept) > 0:
+                widths.pop(name, None)
+    narrow(details, _COMFORTABLE)
+    narrow([first], readable_name)
+    narrow(details, _READABLE)
+    narrow(texts, _NARROWEST)
+
+
+def _wrap(text: str, width: int, is_name: bool) -> list[str]:
+    """Break a text into lines, after spaces or the separators of names; the next lines of a name are indented."""
+    wrapper = textwrap.TextWrapper(width, subsequent_indent="  " if is_name else "")
+    wrapper.wordsep_re = _BREAKS
+    return [text] if len(text) <= width else wrapper.wrap(text)
 
 
 def _cut(text: str, columns: int) -> str:
@@ -176,7 +191,7 @@ def coverage_tables(coverage: Coverage, missing: str, next_: str, stronger: Call
     lines += [f"  to see what fails  {r.again}" for r in failing if r.again]
     if failing:
         lines += [f"  what is missing    {missing}", f"  next               {next_}"]
-    return "\n".join([lines[0], *map(printable, lines[1:])])
+    return "\n".join([lines[0], *map(summary_line, lines[1:])])
 
 
 def named_counts(calls: Mapping[str, int]) -> str:
@@ -223,7 +238,7 @@ def capture_lines(stats: dict[str, Any], next_: str) -> str:
         lines.append(f"  loss    {', '.join(f'{loss:.4f}' for loss in stats['losses'])}")
     if not stats["computing"]:
         lines.append(f"  {NOTHING_TO_COVER}")
-    return "\n".join(map(printable, [*lines, f"  next    {next_}"]))
+    return "\n".join(map(summary_line, [*lines, f"  next    {next_}"]))
 
 
 def kernel_cell(row: Row) -> str:
@@ -240,7 +255,7 @@ def refinement_lines(operators: list[dict[str, Any]]) -> str:
     lines = [table([{shown: row[key] for key, shown in columns.items()} for row in operators], OPTIONAL_OF_DIALOGS)]
     for row in operators:
         if row["exit"] not in ("PASSED", "ABORTED", "NOT_BEGUN"):  # errors explain these on stderr
-            lines.append(printable(f"{row['overload']}: {row['detail']}"))
+            lines.append(summary_line(f"{row['overload']}: {row['detail']}"))
     passed = sum(row["exit"] == "PASSED" for row in operators)
     return "\n".join([*lines, f"{passed} of {len(operators)} operators passed"])
 
@@ -277,7 +292,7 @@ def verify_tables(summary: dict[str, Any]) -> str:
         *(f"{count} not comparable: {reason}" for reason, count in summary["not_comparable"].items()),
         *(f"damaged: {line}" for line in summary["damage"]),
     ]
-    lines = [printable(line) for line in lines]
+    lines = [summary_line(line) for line in lines]
     if summary["mismatches"]:
         lines += [f"{len(summary['mismatches'])} DIFFER:", table(summary["mismatches"])]
     elif summary["exact"] and not (summary["close"] or summary["synthesised"]):

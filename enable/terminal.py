@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import sys
+import textwrap
 from typing import TextIO
+
+from traces.program import program_words
 
 _GREEN, _RED, _YELLOW, _PLAIN = "\x1b[32m", "\x1b[31m", "\x1b[33m", "\x1b[0m"
 _COLOURS = {
@@ -16,6 +20,7 @@ _COLOURS = {
     **dict.fromkeys(("ABORTED", "REFUSED", "OUT_OF_DIALOGS", "NOT_BEGUN", "DIFFERS"), _RED),
 }
 LAYOUT = "\n\t"  # control characters that texts with several lines keep, for `printable`
+_LABEL = re.compile(r" *\S+( \S+)* {2,}")  # the first column of a summary
 _OUTCOME = re.compile(rf"({'|'.join(sorted(_COLOURS, key=len, reverse=True))})\b")
 
 
@@ -41,6 +46,27 @@ def printable(text: str, kept: str = "") -> str:
         kept: Control characters to keep, for example a newline in a text with several lines.
     """
     return "".join(c if c.isprintable() or c in kept else repr(c)[1:-1] for c in text)
+
+
+def summary_line(text: str) -> str:
+    """Return a printable line for stdout, wrapped at the terminal's width; a label keeps a column of its own.
+
+    A command of this program at the end is not wrapped, so that it can be copied.
+    """
+    line, columns = printable(text), width(sys.stdout)
+    if columns is None or len(line) <= columns:
+        return line
+    program = shlex.join(program_words())
+    start, name, command = line.partition(f"{program} ")
+    label = _LABEL.match(line)
+    lines = textwrap.wrap(
+        start + (name + command).replace(" ", "\0"),
+        columns,
+        subsequent_indent=" " * (label.end() if label else 2),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return "\n".join(lines).replace("\0", " ")
 
 
 def coloured(text: str) -> str:

@@ -86,7 +86,7 @@ def command(  # noqa: PLR0913 - one parameter an option
     from enable.cover.opinfo import opinfo_tables
     from enable.cover.session import Session
     from enable.tables import coverage_tables
-    from enable.terminal import printable
+    from enable.terminal import summary_line
     from enable.trust import UNTRIED
 
     with Session(Workspace(context.obj), library, platform, engine=engine) as session:
@@ -110,7 +110,7 @@ def command(  # noqa: PLR0913 - one parameter an option
             ranking = what_is_missing(session, model, of or (), by or "time")
             typer.echo(json.dumps(ranking.as_json()) if as_json else missing_tables(ranking, session, model))
             return
-        page = printable(f"  report             {session.command('report', model)}")
+        page = summary_line(f"  report             {session.command('report', model)}")
         operators = None if of else session.opinfo_coverage(model, exhaustive)
         if operators is not None:
             typer.echo(json.dumps(operators.as_json()) if as_json else f"{opinfo_tables(operators)}\n{page}")

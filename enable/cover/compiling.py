@@ -9,7 +9,7 @@ from enable.cover.coverage import Coverage, Row, judge_cases, percent, read_call
 from enable.cover.needs import match_overloads
 from enable.cover.session import Session, judging, model_of
 from enable.tables import kernel_cell, table
-from enable.terminal import printable
+from enable.terminal import summary_line
 from traces import UserError, jsonable
 from verify.judging.job import RUN
 from verify.judging.standings import Standings
@@ -90,5 +90,5 @@ def compile_tables(compiled: Compiled) -> str:
         f" ({overloads['percent']} %)",
         f"  their calls             {calls[COMPILES]} of {calls['total']} ({calls['percent']} %)",
     ]
-    lines = [printable(line) for line in lines]
+    lines = [summary_line(line) for line in lines]
     return "\n".join([table(rows, ("kernel", "cases", "calls")), "", *lines] if rows else lines)

@@ -12,7 +12,7 @@ from enable.cover.coverage import Coverage, Row, percent
 from enable.cover.needs import is_known
 from enable.cover.session import Session
 from enable.tables import share, table
-from enable.terminal import printable
+from enable.terminal import summary_line
 from traces import UserError
 
 
@@ -153,7 +153,7 @@ def matrix_tables(comparison: Matrix, session: Session, missing: bool) -> str:
         summary = coverage.as_json()
         overloads, calls = summary["overloads"], summary["calls"]
         lines.append(
-            printable(
+            summary_line(
                 f"{name}: {overloads['covered']} of {overloads['compute']} overloads{share(overloads)},"
                 f" {calls['covered']} of {calls['total']} calls{share(calls)}"
             )
@@ -164,9 +164,9 @@ def matrix_tables(comparison: Matrix, session: Session, missing: bool) -> str:
     first = next((need for need in comparison.missing if is_known(need.overload)), None)
     if first is not None:
         failure_command = next((first.rows[name].again for name in first.lacking if first.rows[name].again), "")
-        lines += [printable(f"  to see what fails  {failure_command}")] if failure_command else []
+        lines += [summary_line(f"  to see what fails  {failure_command}")] if failure_command else []
         next_ = session.refining(first.lacking[0], "--op", first.overload, overloads=[first.overload])
-        lines.append(printable(f"  next               {next_}"))
+        lines.append(summary_line(f"  next               {next_}"))
     return "\n".join(lines)
 
 

@@ -11,7 +11,7 @@ from enable.cover.coverage import Coverage, Row
 from enable.cover.needs import is_known
 from enable.cover.session import Session
 from enable.tables import size, table
-from enable.terminal import printable
+from enable.terminal import summary_line
 from traces import jsonable
 from verify.outcome import Outcome
 
@@ -130,7 +130,7 @@ def missing_tables(missing: Missing, session: Session, name: str) -> str:
     first = next((lack.row.overload for lack in missing.rows if is_known(lack.row.overload)), None)
     if first is not None:
         lines.append(f"  next               {session.refining(name, '--op', first, overloads=[first])}")
-    return "\n".join([*([table(rows, ("modules", "bytes", "calls")), ""] if rows else []), *map(printable, lines)])
+    return "\n".join([*([table(rows, ("modules", "bytes", "calls")), ""] if rows else []), *map(summary_line, lines)])
 
 
 def _modules(names: list[str]) -> str:

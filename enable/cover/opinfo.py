@@ -14,7 +14,7 @@ from typing import Any
 from enable.cover.coverage import NO_KERNEL, Coverage, judge_cases, percent, read_calls, rows_of
 from enable.cover.needs import match_overloads, needs_kernel
 from enable.tables import share, table
-from enable.terminal import printable
+from enable.terminal import summary_line
 from generate.kernel_library import Library
 from traces import TraceError
 from traces.records import CallRecord
@@ -297,13 +297,12 @@ def opinfo_tables(coverage: OpInfoCoverage) -> str:
         shown = ", ".join(names[:4]) + (", ..." if len(names) > 4 else "")
         lines.append(f"  not counted  {len(names)} ({reason[:80]}): {shown}")
     lines += [f"  in the way  {count:4}  {detail[:110]}" for detail, count in reasons.most_common(8)]
-    lines = [lines[0], *map(printable, lines[1:])]
+    lines = [lines[0], *map(summary_line, lines[1:])]
     overloads = summary["overloads"]
     not_run = overloads["not_run"]
     not_run_note = f"; of {not_run} not all cases were run, --exhaustive runs them" if not_run else ""
-    lines.append(
-        f"  overloads covered  {overloads['covered']} of {overloads['compute']} that need a kernel{not_run_note}"
-    )
+    covered = f"{overloads['covered']} of {overloads['compute']} that need a kernel{not_run_note}"
+    lines.append(summary_line(f"  overloads covered  {covered}"))
     lines += _drawing_lines(summary["random"])
     lines.append(f"OpInfo operators covered: {total['covered']} of {total['total']}{share(total)}")
     return "\n".join(lines)

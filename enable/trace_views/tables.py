@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from enable.tables import NOTHING_TO_COVER, PHASES, named_counts, size, table
-from enable.terminal import printable
+from enable.terminal import printable, summary_line
 
 if TYPE_CHECKING:
     from traces import CallRecord, Trace
@@ -193,7 +193,7 @@ def _total(summary: dict[str, Any]) -> str:
     if not summary["complete"]:
         lines.append("UNFINISHED: the recording did not end; counted are the calls that were stored before")
         lines += summary["damage"]
-    return "\n".join(map(printable, lines))
+    return "\n".join(map(summary_line, lines))
 
 
 def _shown(rows: list[dict[str, Any]], left: str) -> str:
@@ -261,7 +261,7 @@ def _quality(summary: dict[str, Any]) -> str:
     for name in ("unsupported", "skipped"):
         lines += [f"{name:<11}  {count} calls: {reason}" for reason, count in summary[name].items()]
     lines += [f"error        {e['count']} in {op}: {e['first']}" for op, e in summary["errors"].items()]
-    return "\n".join(map(printable, filter(None, lines)))
+    return "\n".join(map(summary_line, filter(None, lines)))
 
 
 def _places(summary: dict[str, Any]) -> list[str]:

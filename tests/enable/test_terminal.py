@@ -47,7 +47,8 @@ def test_a_table_fits_the_terminal_and_is_coloured(terminal, monkeypatch):
 def test_what_identifies_a_row_is_never_cut(terminal):
     name = "aten::" + "a" * 60
     with terminal():
-        assert name in table([{"overload": name, "detail": "x" * 90}])
+        lines = table([{"overload": name, "detail": "x" * 90}]).split("\n")
+    assert "".join(line.split("  x")[0].strip() for line in lines[1:]) == name  # wrapped
 
 
 def test_a_table_in_a_pipe_is_whole_and_plain(capsys):
