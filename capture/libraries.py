@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from capture.factories import foreign
 from capture.settings import Setting
-from traces.errors import UserError
+from traces.errors import UserError, choose_from
 
 OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
     "adamw": partial(torch.optim.AdamW, foreach=False),  # a loop over the parameters
@@ -88,7 +88,8 @@ def common_settings(owner: str, values: Mapping[str, Any], **defaults: int) -> d
         if settings[name] is not None and settings[name] <= 0:
             raise UserError(f"{owner}: {name} {settings[name]} is not above 0")
     if settings["optimizer"] not in OPTIMIZERS:
-        raise UserError(f"{owner}: optimizer {settings['optimizer']!r} is not one of: {', '.join(OPTIMIZERS)}")
+        name = str(settings["optimizer"])
+        raise UserError(f"{owner}: unknown optimizer {name!r}{choose_from(name, OPTIMIZERS)}")
     return settings
 
 

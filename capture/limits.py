@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
-from traces.errors import UserError
+from traces.errors import UserError, choose_from
 
 Values: TypeAlias = Literal["full", "seeded", "stats"]
 VALUES: tuple[str, ...] = get_args(Values)
@@ -63,7 +63,7 @@ class Limits:
             if getattr(self, name) is not None:
                 _check(name, getattr(self, name), 1)
         if self.values not in VALUES:
-            raise UserError(f"values {self.values!r} is not one of: {', '.join(VALUES)}")
+            raise UserError(f"unknown values {self.values!r}{choose_from(self.values, VALUES)}")
         if self.dataflow and (self.phases or self.ops):
             raise UserError("dataflow needs every call of a step; leave out --dataflow, or --phase and --ops")
 

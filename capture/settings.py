@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from types import NoneType, UnionType
 from typing import Any, get_args, get_origin
 
-from traces.errors import UserError
+from traces.errors import UserError, choose_from
 
 _SCALARS: dict[str, type] = {"bool": bool, "int": int, "float": float, "str": str}
 _EXPECTED = {
@@ -95,7 +95,7 @@ def parse(
     values = {}
     for name, text in texts.items():
         if name not in known and not accepts_unknown:
-            raise UserError(f"{owner} has no setting {name!r}; {_choices(name, known)}")
+            raise UserError(f"{owner} has no setting {name!r}{_choices(name, known)}")
         values[name] = _value(owner, name, text, known.get(name, Setting(None)))
     return values
 
@@ -110,10 +110,10 @@ def nearest(name: str, choices: Iterable[str]) -> list[str]:
 def _choices(name: str, known: Mapping[str, Setting]) -> str:
     near = nearest(name, known)
     if not known:
-        return "it takes none"
+        return "; it takes none"
     if len(known) > _MANY and near:
-        return f"nearest are {', '.join(near)}"
-    return f"choose from {', '.join(known)}"
+        return f"; nearest are {', '.join(near)}"
+    return choose_from(name, known)
 
 
 def _value(owner: str, name: str, text: str, setting: Setting) -> Any:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_type_hints
 
 from capture.settings import Setting, parse
-from traces.errors import UserError, did_you_mean
+from traces.errors import UserError, choose_from
 from traces.packaging import qualified
 from traces.program import program_name
 
@@ -148,8 +148,7 @@ def _module(name: str) -> Any:
     choices = describe_models()
     if name not in choices:
         raise UserError(
-            f"no model {name!r}{did_you_mean(name, choices) or ';'} choose from {', '.join(choices)} "
-            f"({program_name()} models describes them), {_HINT}"
+            f"no model {name!r}{choose_from(name, choices)} ({program_name()} models describes them), {_HINT}"
         )
     return importlib.import_module(qualified(f"models.{name}"))
 
@@ -170,11 +169,11 @@ def _check_device(device: str) -> None:
 
     from capture import sim
 
+    if device.partition(":")[0] not in DEVICES:
+        raise UserError(f"unknown device {device!r}{choose_from(device, DEVICES)}")
     if device == sim.NAME:
         sim.install()
     try:
-        if torch.device(device).type not in DEVICES:
-            raise RuntimeError("no model can be recorded there")
         torch.empty(0, device=device)
     except (RuntimeError, AssertionError, NotImplementedError) as error:
         reason = str(error).partition("\n")[0].rstrip(".")[:120]

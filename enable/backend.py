@@ -31,6 +31,7 @@ from enable.serve.server import Server
 from enable.workspace import Workspace
 from generate.kernel_library import Library
 from traces import UserError
+from traces.errors import choose_from
 from verify import platforms
 
 OPTIONS = ("unverified", "library", "workspace", "cuda_graphs", "native", "fused")
@@ -87,7 +88,7 @@ def enablekit(module: GraphModule, inputs: Sequence[Any], options: Mapping[str, 
 
     chosen = dict(options or {})
     if unknown := sorted(chosen.keys() - set(OPTIONS)):
-        raise UserError(f"unknown option {unknown[0]!r} of backend enablekit; choose from {', '.join(OPTIONS)}")
+        raise UserError(f"unknown option {unknown[0]!r} of backend enablekit{choose_from(unknown[0], OPTIONS)}")
     device = next((x.device.type for x in inputs if isinstance(x, torch.Tensor) and x.device.type != "cpu"), "cpu")
     workspace = Path(chosen.get("workspace") or WORKSPACE).absolute()
     selection_key = device, bool(chosen.get("unverified")), chosen.get("library"), workspace

@@ -40,6 +40,7 @@ from enable.trust import OUTSIDE, UNTRIED, outside_dialect, untried
 from enable.workspace import Workspace
 from generate.kernel_library import Library, Match
 from traces import UserError
+from traces.errors import choose_from
 from traces.overloads import may_draw, name_of, resolve
 from traces.program import program_name
 from verify import platforms
@@ -276,7 +277,7 @@ class _Executor:
 def _check(device: str, fallback: str | None) -> None:
     """Raise UserError for an unknown device or fallback."""
     if device not in DEVICES:
-        raise UserError(f"unknown device {device!r}; choose from {', '.join(DEVICES)}")
+        raise UserError(f"unknown device {device!r}{choose_from(device, DEVICES)}")
     here = torch.accelerator.current_accelerator() if device not in (sim.NAME, "cpu") else None
     if device not in (sim.NAME, "cpu") and (here is None or here.type != device):
         raise UserError(f"PyTorch sees no {device} device; choose sim, or cpu for tests")

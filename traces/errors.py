@@ -22,3 +22,9 @@ def did_you_mean(word: str, names: Iterable[str]) -> str:
     """Return `, did you mean NAME?` with the names nearest to an unknown one; "" if none is near."""
     nearest = " or ".join(get_close_matches(word, list(names)))
     return nearest and f", did you mean {nearest}?"
+
+
+def choose_from(word: str, names: Iterable[str]) -> str:
+    """Return the end of a message about an unknown name: the names nearest to it, if any is near, and all names."""
+    names = list(names)
+    return f"{did_you_mean(word, names) or ';'} choose from {', '.join(names)}"

@@ -12,6 +12,7 @@ import typer
 from enable.help import examples
 from enable.options import AsJson, Library, typed
 from traces import UserError, jsonable
+from traces.errors import choose_from
 from traces.program import program_label, program_name, program_words
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ def command(  # noqa: PLR0913 - one parameter an option
     workspace: Path = context.obj
     if suite not in (*SUITES, "report"):
         raise UserError(
-            f"unknown suite {suite!r}; choose from {', '.join(SUITES)}, report; "
+            f"unknown suite {suite!r}{choose_from(suite, (*SUITES, 'report'))}; "
             f"see: {program_name()} conformance --help"
         )
     if suite == "report":

@@ -10,6 +10,7 @@ import typer
 from enable.help import examples
 from enable.options import PLATFORM, AsJson, Library, Platform
 from traces import UserError
+from traces.errors import did_you_mean
 
 RANKS = ("time", "calls", "bytes", "modules")  # values for --by with --missing
 MATRIX_RANKS = ("models", "time", "calls", "bytes")  # values for --by with several traces
@@ -131,7 +132,7 @@ def _check(  # noqa: PLR0913 - one parameter an option
     ranks = MATRIX_RANKS if traces > 1 else RANKS
     if by is not None and (by not in ranks or not (missing or traces > 1)):
         subject = f"a matrix of {traces} traces" if traces > 1 else "--missing"
-        raise UserError(f"--by {by!r}: {subject} is ranked by {', '.join(ranks)}")
+        raise UserError(f"--by {by!r}: {subject} is ranked by {', '.join(ranks)}{did_you_mean(by, ranks)}")
     if traces > 1 and (compile_only or exhaustive or of):
         raise UserError("--compile-only, --exhaustive and --of look at one trace; name one, or leave them out")
     if compile_only and (missing or exhaustive or of):

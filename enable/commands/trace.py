@@ -11,6 +11,7 @@ from enable.help import Command, examples
 from enable.options import AsJson
 from enable.trace_views import exchange
 from traces import UserError, jsonable
+from traces.errors import choose_from
 
 app = typer.Typer(help="List, show, replay and exchange recorded traces.", no_args_is_help=True, rich_markup_mode=None)
 Model = Annotated[str, typer.Argument(metavar="MODEL", help="A captured model's name, or the path to a trace.")]
@@ -61,7 +62,7 @@ def show(
     from enable.workspace import Workspace
 
     if by is not None and by not in VIEWS:
-        raise UserError(f"--by {by!r} is not one of {', '.join(VIEWS)}")
+        raise UserError(f"unknown table {by!r}{choose_from(by, VIEWS)}")
     if op is not None and (by or histogram):
         raise UserError("--op shows the calls of one operator; leave out --by and --histogram, or --op")
     workspace = Workspace(context.obj)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from traces import UserError
+from traces.errors import choose_from
 from traces.program import program_name
 
 if TYPE_CHECKING:
@@ -98,17 +99,17 @@ def checked(options: SuiteOptions) -> SuiteOptions:
 
     hint = f"see: {program_name()} conformance {options.suite} --help"
     if options.device not in DEVICES:
-        raise UserError(f"unknown device {options.device!r}; choose from {', '.join(DEVICES)}; {hint}")
+        raise UserError(f"unknown device {options.device!r}{choose_from(options.device, DEVICES)}; {hint}")
     if options.device == "cuda" and not torch.cuda.is_available():
         raise UserError(
             f"device 'cuda': PyTorch sees no GPU; try: {program_name()} conformance {options.suite} --device cpu"
         )
     for check in options.checks:
         if check not in CHECKS[options.suite]:
-            raise UserError(f"unknown check {check!r}; choose from {', '.join(CHECKS[options.suite])}; {hint}")
+            raise UserError(f"unknown check {check!r}{choose_from(check, CHECKS[options.suite])}; {hint}")
     for name in options.dtype_names:
         if not isinstance(getattr(torch, name, None), torch.dtype):
-            raise UserError(f"unknown dtype {name!r}; choose from {', '.join(DTYPES)}, float16, ...; {hint}")
+            raise UserError(f"unknown dtype {name!r}{choose_from(name, (*DTYPES, 'float16', '...'))}; {hint}")
     index, count = options.shard
     if not 0 <= index < count:
         valid = f"0/{count} to {count - 1}/{count}" if count else "I/N with N of at least 1, such as 0/4"

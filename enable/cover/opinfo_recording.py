@@ -15,6 +15,7 @@ from enable.cover.opinfo import opinfo_of
 from enable.progress import doing
 from enable.workspace import Workspace
 from traces import UserError
+from traces.errors import choose_from
 from traces.store import Trace
 
 
@@ -28,7 +29,7 @@ def capture_opinfo(
     """
     for dtype in dtypes:
         if dtype not in DTYPES:
-            raise UserError(f"--dtype {dtype!r} is not one of {', '.join(DTYPES)}")
+            raise UserError(f"unknown dtype {dtype!r}{choose_from(dtype, DTYPES)}")
     home = Workspace(workspace)
     path = home.trace_path(str(path)) if in_workspace else path
     request = SampleRequest(os.fspath(path), tuple(sorted(set(operators))), tuple(dtypes) or DTYPES, all_, force)

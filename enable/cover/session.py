@@ -21,6 +21,7 @@ from enable.remedies import on_an_accelerator
 from enable.workspace import Workspace
 from generate.kernel_library import Library
 from traces import UserError
+from traces.errors import choose_from
 from traces.store import Trace
 from verify import platforms
 from verify.cases.opinfo import tested_overloads
@@ -49,7 +50,7 @@ class Session:
             UserError: The platform or engine is unknown, or the library is broken.
         """
         if engine not in (LOCAL, RAY):
-            raise UserError(f"unknown engine {engine!r}; choose from {LOCAL}, {RAY}")
+            raise UserError(f"unknown engine {engine!r}{choose_from(engine, (LOCAL, RAY))}")
         self.workspace, self._tests, self._engine = workspace, tests, engine
         self.platform = platforms.load(platform)
         self.base = base

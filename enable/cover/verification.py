@@ -12,6 +12,7 @@ from enable.progress import Progress, doing
 from enable.subgraphs import fused_cases
 from enable.workspace import Workspace
 from traces import UserError
+from traces.errors import choose_from
 from verify.cases.case import Case, spread
 from verify.debugging.sanitizing import under_sanitizer
 from verify.judging.candidate import Candidate
@@ -61,11 +62,11 @@ def check_request(sources: Sequence[str], off: Sequence[str]) -> None:
     """Raise UserError for an unknown source of cases or an unknown layer."""
     for source in sources:
         if source not in SOURCES and not source.startswith("trace:"):
-            raise UserError(f"unknown cases {source!r}; choose from {', '.join(SOURCES)}, trace:NAME")
+            raise UserError(f"unknown cases {source!r}{choose_from(source, (*SOURCES, 'trace:NAME'))}")
     for layer in off:
         if layer not in OPTIONAL:
             problem = "cannot be left out" if layer in LAYERS else "is not a layer"
-            raise UserError(f"{layer!r} {problem}; choose from {', '.join(OPTIONAL)}")
+            raise UserError(f"{layer!r} {problem}{choose_from(layer, OPTIONAL)}")
 
 
 def verify_candidate(candidate: Candidate, request: VerifyRequest, judge: Judge, workspace: Workspace) -> TrialResult:

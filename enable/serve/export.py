@@ -25,6 +25,7 @@ from enable.serve.entries import Entry
 from enable.serve.native import WAY
 from enable.serve.registration import KEYS
 from traces import UserError, facts
+from traces.errors import choose_from
 from traces.overloads import base_name, bind, resolve
 from traces.packaging import ROOT, moved
 from verify.imports import reached
@@ -100,7 +101,7 @@ def export(form: str, directory: Path, entries: Mapping[str, Entry], label: Labe
         UserError: The form is unknown, the name is invalid for a package, or the directory is in use.
     """
     if form not in FORMS:
-        raise UserError(f"unknown format {form!r}; choose from {', '.join(FORMS)}")
+        raise UserError(f"unknown format {form!r}{choose_from(form, FORMS)}")
     _check_name(label.name)
     if directory.exists() and not directory.is_dir():
         raise UserError(f"{directory} is a file; name a directory")

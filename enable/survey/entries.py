@@ -22,6 +22,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from enable.naming import TRACE_NAME
 from generate.validation import first_error
 from traces import UserError
+from traces.errors import choose_from
 from traces.program import program_name
 
 
@@ -95,7 +96,7 @@ def load(path: Path, only: list[str]) -> Survey:
         ) from error
     unknown = next((name for name in only if name not in survey.models), None)
     if unknown is not None:
-        raise UserError(f"{path} has no model {unknown!r}; choose from {', '.join(survey.models)}")
+        raise UserError(f"{path} has no model {unknown!r}{choose_from(unknown, survey.models)}")
     chosen = {name: entry for name, entry in survey.models.items() if not only or name in only}
     return survey.model_copy(update={"models": chosen})
 

@@ -16,6 +16,7 @@ import typer
 from enable.naming import means
 from enable.options import AsJson
 from traces import UserError
+from traces.errors import choose_from
 
 if TYPE_CHECKING:
     from traces import CallRecord, Trace
@@ -65,7 +66,7 @@ def export(
     from enable.workspace import Workspace
 
     if form not in EXPORTS:
-        raise UserError(f"--format {form!r} is not one of {', '.join(EXPORTS)}")
+        raise UserError(f"unknown format {form!r}{choose_from(form, EXPORTS)}")
     if form == "repro" and call is None and op is None:
         raise UserError("--format repro writes one call; name it with --call ID, or the first of an operator with --op")
     workspace = Workspace(context.obj)

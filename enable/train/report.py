@@ -25,6 +25,7 @@ from enable.train.training_run import Comparison, Recipe, Step, Stopped, compare
 from enable.workspace import Workspace
 from generate.kernel_library import Library
 from traces import UserError, jsonable
+from traces.errors import choose_from
 
 DEVICES = ("sim", "cuda", "xpu")
 _INTERPRETED = ("sim", "cpu")  # devices on which Triton's interpreter runs kernels; cpu is only for fused training
@@ -60,7 +61,7 @@ class Choice:
         if self.device == "cpu" and not self.fused:
             raise UserError(f"device 'cpu' is for --fused alone; choose from {', '.join(DEVICES)}")
         if self.device not in (*DEVICES, "cpu"):
-            raise UserError(f"unknown device {self.device!r}; choose from {', '.join(DEVICES)}")
+            raise UserError(f"unknown device {self.device!r}{choose_from(self.device, DEVICES)}")
         if self.fallback not in (None, "cpu"):
             raise UserError(f"unknown fallback {self.fallback!r}; there is only --fallback cpu")
         if self.unverified and self.only_judged:

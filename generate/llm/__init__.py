@@ -16,7 +16,7 @@ from types import ModuleType
 from typing import NamedTuple, Protocol
 
 from traces import UserError
-from traces.errors import did_you_mean
+from traces.errors import choose_from
 
 
 @dataclass(frozen=True)
@@ -169,8 +169,7 @@ def load_provider(name: str, options: Options | None = None) -> Provider:
         ProviderError: If the provider cannot be used.
     """
     if name not in provider_names():
-        suggestion = did_you_mean(name, provider_names()) or ";"
-        raise UserError(f"unknown LLM provider {name!r}{suggestion} choose from {', '.join(provider_names())}")
+        raise UserError(f"unknown LLM provider {name!r}{choose_from(name, provider_names())}")
     provider: Provider = _module(name).provider(options or Options())
     return provider
 

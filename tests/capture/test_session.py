@@ -170,7 +170,7 @@ BAD = {
     "a path": (lambda: load_target("../evil"), r"no model '../evil'"),
     "unknown setting": (
         lambda: load_target("nanogpt", {"n_layers": "2"}),
-        "no setting 'n_layers'; choose from n_layer",
+        "no setting 'n_layers', did you mean n_layer",
     ),
     "not a number": (lambda: load_target("nanogpt", {"n_layer": "two"}), "n_layer=two is not a whole number"),
     "not a truth value": (lambda: load_target("nanogpt", {"bias": "maybe"}), "bias=maybe is not true or false"),

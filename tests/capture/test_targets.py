@@ -377,7 +377,7 @@ def test_17_a_setting_of_one_type_takes_no_other():
         ("GPT2LMHeadModel", {"n_layers": "2"}, "nearest are n_layer"),
         ("GPT2LMHeadModel", {"n_layer": "two"}, "n_layer=two is not a whole number"),
         ("GPT2LMHeadModel", {"n_head": "5", "n_layer": "1"}, "building the model raised ValueError"),
-        ("GPT2LMHeadModel", {"optimizer": "lion"}, "'lion' is not one of: adamw, adamw-foreach, adamw-fused, sgd"),
+        ("GPT2LMHeadModel", {"optimizer": "lion"}, "'lion'; choose from adamw, adamw-foreach, adamw-fused, sgd"),
         ("GPT2LMHeadModel", {"sequence": "0"}, "sequence 0 is not above 0"),
     ],
 )

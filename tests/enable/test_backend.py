@@ -86,7 +86,10 @@ def test_sizes_that_change_are_run_call_by_call():
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"unverifed": True}, "unknown option 'unverifed' of backend enablekit; choose from unverified, library"),
+        (
+            {"unverifed": True},
+            "unknown option 'unverifed' of backend enablekit, did you mean unverified? choose from unverified, library",
+        ),
         ({"unverified": True, "native": True}, "native on cpu: kernels are launched without Python on cuda alone"),
     ],
 )

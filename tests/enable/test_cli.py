@@ -117,6 +117,20 @@ MISSPELT = {
     "library show gelo": "aten::gelu",
     "campaign report frist": "first",
     "dialog show gelu --campaign frist": "first",
+    "capture nanogpt --set n_layr=2": "n_layer",
+    "capture nanogpt --device cdua": "cuda",
+    "capture nanogpt --values ful": "full",
+    "export out --unverified --format packge": "package",
+    "trace export small --format chrme": "chrome",
+    "trace import x --format chakr --out y": "chakra",
+    "trace show small --by phse": "phase",
+    "coverage small --missing --by tme": "time",
+    "coverage small --engine lcal": "local",
+    "verify gelu --cases opinf": "opinfo",
+    "verify gelu --without lnt": "lint",
+    "conformance opinf": "opinfo",
+    "conformance opinfo --checks forwrd": "forward",
+    "run nanogpt --device smi": "sim",
 }
 
 

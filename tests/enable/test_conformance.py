@@ -247,7 +247,7 @@ def test_a_sample_of_torchcts_passes(enable):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["opinf"], "unknown suite 'opinf'; choose from opinfo, dispatch, torchcts, report"),
+        (["opinf"], "unknown suite 'opinf', did you mean opinfo? choose from opinfo, dispatch, torchcts, report"),
         (["opinfo", "--device", "tpu"], "unknown device 'tpu'; choose from cpu, cuda"),
         (["opinfo", "--checks", "foo"], "unknown check 'foo'; choose from forward"),
         (["dispatch", "--dtypes", "float33"], "unknown dtype 'float33'; choose from"),

@@ -137,7 +137,7 @@ def test_the_overloads_of_another_trace_alone(recorded):
     "arguments, words",
     [
         (("capture", "opinfo", "--op", "nope"), "OpInfo has no operator 'nope'"),
-        (("capture", "opinfo", "--dtype", "complex64"), "--dtype 'complex64' is not one of bfloat16"),
+        (("capture", "opinfo", "--dtype", "complex64"), "unknown dtype 'complex64'; choose from bfloat16"),
         (("capture", "nanogpt", "--op", "exp"), "--op, --dtype and --all are for opinfo"),
     ],
 )

@@ -161,7 +161,9 @@ def test_wrong_files(tmp_path, text, said):
 
 def test_a_model_that_is_not_there(tmp_path):
     (tmp_path / "table.toml").write_text(TABLE)
-    with pytest.raises(UserError, match="has no model 'goood'; choose from good, lacking, dead, unknown"):
+    with pytest.raises(
+        UserError, match="has no model 'goood', did you mean good. choose from good, lacking, dead, unknown"
+    ):
         load(tmp_path / "table.toml", ["goood"])
     assert enable("survey", "nowhere.toml", cwd=tmp_path).returncode == 2
 

@@ -16,7 +16,7 @@ from typing import Any
 from torch._ops import OpOverload
 
 from traces.contents import MAX_SYNTHESISED
-from traces.errors import TraceError, UserError
+from traces.errors import TraceError, UserError, choose_from
 from traces.exchange import backendbench, chakra
 from traces.exchange.grammar import to_dtype
 from traces.exchange.layout import TensorPlace, Unreadable, lay_out, tensors_of, to_device
@@ -73,7 +73,7 @@ def import_trace(
         TraceError: If the file is in another format or tries to run code.
     """
     if form not in FORMATS:
-        raise UserError(f"--format {form!r} is not one of {', '.join(FORMATS)}")
+        raise UserError(f"unknown format {form!r}{choose_from(form, FORMATS)}")
     path = Path(source)
     left_out, lost = Counter[str](), Counter[str]()
     taken = list(_taken(FORMATS[form](path, lost), left_out))
