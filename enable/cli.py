@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import gc
 import importlib
-import importlib.metadata
+import os
 import pkgutil
 import re
 import shlex
@@ -17,10 +17,11 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer._completion_classes import completion_init
 
 from enable import commands, progress
 from enable.help import Command, CommandGroup, TopLevelGroup
-from enable.options import WORKSPACE, WORKSPACE_VARIABLE
+from enable.options import COMPLETE_VARIABLE, WORKSPACE, WORKSPACE_VARIABLE
 from enable.stopping import sigterm_as_interrupt
 from traces import UserError
 from traces.errors import did_you_mean
@@ -29,7 +30,7 @@ from traces.program import adopt_typed_name, program_label, program_name, progra
 # Some typer releases bundle click and others depend on it, so take ClickException from typer's own base classes.
 _ClickException: type[Exception] = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
 _INTERRUPTED = 130
-_DISTRIBUTION, _WORKSPACE = "enablekit", "--workspace"
+_DISTRIBUTION = "enablekit"
 
 app = typer.Typer(
     name="enable",
@@ -56,6 +57,8 @@ def _versions(asked: bool) -> None:
 
 def _version(distribution: str) -> str:
     """Return a distribution's version."""
+    import importlib.metadata  # costs as much as a fifth of the start
+
     try:
         return importlib.metadata.version(distribution)
     except importlib.metadata.PackageNotFoundError:  # importable without metadata, for example by PYTHONPATH
@@ -102,9 +105,10 @@ def main(arguments: list[str] | None = None) -> None:
 
 def run(arguments: list[str]) -> int:
     """Run the program on `arguments` and return its exit status."""
+    if COMPLETE_VARIABLE in os.environ:
+        completion_init()  # typer calls it only for an app that has the options of `add_completion`
     try:
-        arguments = _workspace_first(arguments)
-        status = app(arguments, prog_name=program_name(), standalone_mode=False)
+        status = app(arguments, prog_name=program_name(), complete_var=COMPLETE_VARIABLE, standalone_mode=False)
     except UserError as error:
         return _fail(str(error))
     except _ClickException as error:
@@ -123,28 +127,6 @@ def run(arguments: list[str]) -> int:
         resumed = [a for a in arguments if a != "--restart"]
         _say(f"interrupted; to go on, run: {shlex.join([*program_words(), *resumed])}")
     return status if isinstance(status, int) else 0
-
-
-def _workspace_first(arguments: list[str]) -> list[str]:
-    """Return the words with `--workspace DIR` moved before the command.
-
-    Raises:
-        UserError: DIR is missing.
-    """
-    first: list[str] = []
-    rest: list[str] = []
-    words = iter(arguments)
-    for word in words:
-        if word == "--":
-            rest += [word, *words]
-        elif word == _WORKSPACE:
-            directory = next(words, None)
-            if directory is None:
-                raise UserError(f"{_WORKSPACE} names no directory; see: {program_name()} --help")
-            first += [word, directory]
-        else:
-            (first if word.startswith(f"{_WORKSPACE}=") else rest).append(word)
-    return first + rest
 
 
 def _usage(error: Exception, arguments: list[str]) -> str:

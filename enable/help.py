@@ -12,6 +12,7 @@ from typing import Any
 
 from typer.core import TyperCommand, TyperGroup
 
+from traces import UserError
 from traces.program import program_name
 
 SECTIONS = {  # the commands under each heading of `enable --help`, in the order in which they are listed
@@ -24,6 +25,7 @@ SECTIONS = {  # the commands under each heading of `enable --help`, in the order
 _COMMAND = re.compile(rf"\benable( +(?:{'|'.join(name for names in SECTIONS.values() for name in names)}|COMMAND)\b)")
 _TYPE = re.compile(r"(?:list\[)?\b([a-z]+)\b(?: range)?\]?")
 _TYPES = {"str": "text", "int": "integer", "float": "number"}  # a reader's words for the types of Python
+_WORKSPACE = "--workspace"
 _UNLIMITED = 10_000  # characters; a long summary is wrapped and not cut off
 
 
@@ -107,6 +109,32 @@ class TopLevelGroup(CommandGroup):
     """The group of all commands, under the headings of `SECTIONS`."""
 
     sections = SECTIONS
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the words; `--workspace DIR` may also follow the command."""
+        return super().parse_args(ctx, _workspace_first(args))
+
+
+def _workspace_first(arguments: list[str]) -> list[str]:
+    """Return the words with `--workspace DIR` moved before the command.
+
+    Raises:
+        UserError: DIR is missing.
+    """
+    first: list[str] = []
+    rest: list[str] = []
+    words = iter(arguments)
+    for word in words:
+        if word == "--":
+            rest += [word, *words]
+        elif word == _WORKSPACE:
+            directory = next(words, None)
+            if directory is None:
+                raise UserError(f"{_WORKSPACE} names no directory; see: {program_name()} --help")
+            first += [word, directory]
+        else:
+            (first if word.startswith(f"{_WORKSPACE}=") else rest).append(word)
+    return first + rest
 
 
 def _write_unchanged(text: str | None, formatter: Any) -> None:

@@ -9,16 +9,21 @@ from typing import Annotated, Any
 
 import typer
 
+from enable import completion
+
 WORKSPACE = Path(".enable")
 WORKSPACE_VARIABLE = "ENABLE_WORKSPACE"
 CACHE_VARIABLE = "ENABLE_CACHE"  # a directory for removable files, in place of the workspace's cache
+COMPLETE_VARIABLE = "_ENABLEKIT_COMPLETE"  # set by the shell functions that complete words
 LIBRARY_VARIABLE = "ENABLE_LIBRARY"
 PLATFORM = "sim"
 
 Platform = Annotated[
     str,
     typer.Option(
-        "--platform", help="Platform that runs the kernels: a name from `enable platform list`, or ./FILE.yaml."
+        "--platform",
+        autocompletion=completion.platforms,
+        help="Platform that runs the kernels: a name from `enable platform list`, or ./FILE.yaml.",
     ),
 ]
 Library = Annotated[

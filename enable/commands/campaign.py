@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from enable import completion
 from enable.help import Command, examples
 from enable.options import AsJson
 from traces.program import program_name
@@ -40,7 +41,12 @@ def report(
     context: typer.Context,
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="CAMPAIGN", help="Campaign names.", show_default="all in the workspace"),
+        typer.Argument(
+            metavar="CAMPAIGN",
+            autocompletion=completion.campaigns,
+            help="Campaign names.",
+            show_default="all in the workspace",
+        ),
     ] = None,
     plot: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Draw coverage against LLM calls into this .svg or .png file.")

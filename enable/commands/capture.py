@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from capture.limits import VALUES, Limits, parse_size
+from enable import completion
 from enable.help import examples
 from enable.naming import TRACE_NAME, full
 from enable.options import AsJson
@@ -35,6 +36,7 @@ Target = Annotated[
     str,
     typer.Argument(
         metavar="TARGET",
+        autocompletion=completion.models,
         help="A model (see: enable models), transformers:CLASS, timm:MODEL, opinfo, or your own MODULE:FACTORY.",
     ),
 ]
@@ -50,7 +52,11 @@ Settings = Annotated[
 ]
 Device = Annotated[
     str | None,
-    typer.Option(help="Device that runs the model: cpu, cuda, xpu or sim.", show_default="cpu, or set by FACTORY"),
+    typer.Option(
+        autocompletion=completion.choices("cpu", "cuda", "xpu", "sim"),
+        help="Device that runs the model: cpu, cuda, xpu or sim.",
+        show_default="cpu, or set by FACTORY",
+    ),
 ]
 Data = Annotated[
     Path | None,
@@ -65,7 +71,12 @@ PerOpMax = Annotated[
 ]
 Phases = Annotated[
     list[str] | None,
-    typer.Option("--phase", metavar="NAME", help="Record only this phase, for example backward; may be repeated."),
+    typer.Option(
+        "--phase",
+        metavar="NAME",
+        autocompletion=completion.choices("forward", "loss", "backward", "clip", "optimizer"),
+        help="Record only this phase, for example backward; may be repeated.",
+    ),
 ]
 Ops = Annotated[
     list[str] | None,
@@ -73,7 +84,13 @@ Ops = Annotated[
         "--ops", metavar="PATTERN", help="Record only these operators, for example 'aten::*backward*'; may be repeated."
     ),
 ]
-Kept = Annotated[str, typer.Option(help=f"Detail in which tensor contents are stored: {', '.join(VALUES)}.")]
+Kept = Annotated[
+    str,
+    typer.Option(
+        autocompletion=completion.choices(*VALUES),
+        help=f"Detail in which tensor contents are stored: {', '.join(VALUES)}.",
+    ),
+]
 SampledOps = Annotated[
     list[str] | None,
     typer.Option("--op", metavar="NAME", help="For opinfo: record only this operator; may be repeated."),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from enable import completion
 from enable.help import examples
 from enable.options import AsJson, Library, typed
 from traces import UserError, jsonable
@@ -34,9 +35,20 @@ EPILOG = examples(
 def command(  # noqa: PLR0913 - one parameter an option
     context: typer.Context,
     suite: Annotated[
-        str, typer.Argument(metavar="SUITE", help="Test suite: opinfo, dispatch or torchcts; or report, for a summary.")
+        str,
+        typer.Argument(
+            metavar="SUITE",
+            autocompletion=completion.choices("opinfo", "dispatch", "torchcts", "report"),
+            help="Test suite: opinfo, dispatch or torchcts; or report, for a summary.",
+        ),
     ],
-    device: Annotated[str, typer.Option(help="Device that runs the calls: cpu (interpreted, slow) or cuda.")] = "cpu",
+    device: Annotated[
+        str,
+        typer.Option(
+            autocompletion=completion.choices(*WORKERS),
+            help="Device that runs the calls: cpu (interpreted, slow) or cuda.",
+        ),
+    ] = "cpu",
     ops: Annotated[
         str,
         typer.Option(help="Comma-separated patterns for operators, overloads or tests, for example 'nn.functional.*'."),

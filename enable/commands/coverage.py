@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from enable import completion
 from enable.help import examples
 from enable.options import PLATFORM, AsJson, Library, Platform
 from traces import UserError
@@ -29,7 +30,9 @@ def command(  # noqa: PLR0913 - one parameter an option
     models: Annotated[
         list[str],
         typer.Argument(
-            metavar="TRACE", help="Captured models' names or paths to traces; several traces give a matrix."
+            metavar="TRACE",
+            autocompletion=completion.traces,
+            help="Captured models' names or paths to traces; several traces give a matrix.",
         ),
     ],
     exhaustive: Annotated[
@@ -38,7 +41,9 @@ def command(  # noqa: PLR0913 - one parameter an option
     of: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="TRACE", help="Report only overloads for which this trace needs kernels; may be repeated."
+            metavar="TRACE",
+            autocompletion=completion.traces,
+            help="Report only overloads for which this trace needs kernels; may be repeated.",
         ),
     ] = None,
     missing: Annotated[
@@ -47,6 +52,7 @@ def command(  # noqa: PLR0913 - one parameter an option
     by: Annotated[
         str | None,
         typer.Option(
+            autocompletion=completion.choices(*RANKS, "models"),
             show_default="time; models for several traces",
             help="Rank missing operators by time, calls, bytes, modules (one trace) or models (several traces).",
         ),
@@ -56,7 +62,10 @@ def command(  # noqa: PLR0913 - one parameter an option
     ] = False,
     engine: Annotated[
         str,
-        typer.Option(help="local, or ray: judge on the Ray cluster at RAY_ADDRESS, or on a new one on this machine."),
+        typer.Option(
+            autocompletion=completion.choices("local", "ray"),
+            help="local, or ray: judge on the Ray cluster at RAY_ADDRESS, or on a new one on this machine.",
+        ),
     ] = "local",
     as_json: AsJson = False,
     platform: Platform = PLATFORM,

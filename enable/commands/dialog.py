@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from enable import completion
 from enable.help import Command, examples
 from enable.naming import full
 from enable.options import AsJson
@@ -18,12 +19,21 @@ app = typer.Typer(
 )
 
 Overload = Annotated[
-    str, typer.Argument(metavar="OP", parser=full, help="An operator, for example aten::gelu or gelu.")
+    str,
+    typer.Argument(
+        metavar="OP",
+        autocompletion=completion.operators,
+        parser=full,
+        help="An operator, for example aten::gelu or gelu.",
+    ),
 ]
 Campaign = Annotated[
     str | None,
     typer.Option(
-        metavar="NAME", help="Consider only this campaign; '' selects those of `enable refine`.", show_default="all"
+        metavar="NAME",
+        autocompletion=completion.campaigns,
+        help="Consider only this campaign; '' selects those of `enable refine`.",
+        show_default="all",
     ),
 ]
 

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from enable import completion
 from enable.help import examples
 from enable.naming import counted, full
 from enable.options import PLATFORM, AsJson, Library, Platform
@@ -25,10 +26,23 @@ def command(  # noqa: PLR0913 - each is an option of the command
     directory: Annotated[
         Path, typer.Argument(metavar="DIRECTORY", help="Directory to write to; it must be new or empty.")
     ],
-    form: Annotated[str, typer.Option("--format", help="Format: package or backendbench.")] = "package",
+    form: Annotated[
+        str,
+        typer.Option(
+            "--format",
+            autocompletion=completion.choices("package", "backendbench"),
+            help="Format: package or backendbench.",
+        ),
+    ] = "package",
     name: Annotated[str, typer.Option(help="The package's import name.")] = "aten_kernels",
     op: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", parser=full, help="Export only this overload; may be repeated.")
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            autocompletion=completion.operators,
+            parser=full,
+            help="Export only this overload; may be repeated.",
+        ),
     ] = None,
     unverified: Annotated[
         bool, typer.Option("--unverified", help="Also export kernels without a verdict in the workspace.")

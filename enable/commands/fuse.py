@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from enable import completion
 from enable.help import examples
 from enable.options import PLATFORM, AsJson, Library, Platform, library_words, typed
 from traces.program import program_name, program_words
@@ -32,12 +33,16 @@ def command(  # noqa: PLR0913 - one parameter an option
     model: Annotated[
         str | None,
         typer.Argument(
-            metavar="MODEL",
-            help="A model captured with --dataflow, the path to a trace, or FILE.py in KernelBench's format.",
+            metavar="TRACE",
+            autocompletion=completion.traces,
+            help="A model captured with --dataflow, the path to its trace, or FILE.py in KernelBench's format.",
         ),
     ] = None,
     op: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Find only subgraphs that contain this operator.")
+        str | None,
+        typer.Option(
+            metavar="NAME", autocompletion=completion.operators, help="Find only subgraphs that contain this operator."
+        ),
     ] = None,
     listed: Annotated[
         bool, typer.Option("--list", help="List the subgraphs that were found earlier, and their kernels.")
@@ -84,7 +89,7 @@ def command(  # noqa: PLR0913 - one parameter an option
     workspace = Workspace(context.obj)
     if model is None and not listed:
         raise UserError(
-            f"name a MODEL that was captured with --dataflow, or list all subgraphs: {program_name()} fuse --list"
+            f"name a TRACE that was captured with --dataflow, or list all subgraphs: {program_name()} fuse --list"
         )
     if why and model is not None:
         from generate.subgraphs.finding import barriers
@@ -110,7 +115,7 @@ def command(  # noqa: PLR0913 - one parameter an option
         fusions = [fusion_json(f, states[f.overload]) for f in fusions_found]
         typer.echo(json.dumps({"fusions": fusions, "not_composed": reasons, "refused": sorted(refused)}))
     elif not fusions_found:
-        typer.echo(f"no fusions yet; find some: {workspace.command('fuse', model or 'MODEL')}")
+        typer.echo(f"no fusions yet; find some: {workspace.command('fuse', model or 'TRACE')}")
     else:
         typer.echo(table(rows(fusions_found, lambda fusion: states[fusion.overload])))
         for overload, reason in reasons.items():

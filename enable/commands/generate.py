@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from enable import completion
 from enable.help import examples
 from enable.options import (
     DIALOG_CALLS_HELP,
@@ -36,7 +37,12 @@ EPILOG = examples(
 def command(  # noqa: PLR0913 - one parameter an option
     context: typer.Context,
     op: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="An overload, or an operator of OpInfo; may be repeated.")
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            autocompletion=completion.operators,
+            help="An overload, or an operator of OpInfo; may be repeated.",
+        ),
     ] = None,
     query: Annotated[
         str | None,
@@ -48,7 +54,10 @@ def command(  # noqa: PLR0913 - one parameter an option
     ] = None,
     name: Annotated[str | None, typer.Option(help="Campaign name.", show_default="derived from its settings")] = None,
     trace: Annotated[
-        str | None, typer.Option(show_default="opinfo", help="Trace with the test cases for --op.")
+        str | None,
+        typer.Option(
+            autocompletion=completion.traces, show_default="opinfo", help="Trace with the test cases for --op."
+        ),
     ] = None,
     category: Annotated[
         list[str] | None, typer.Option(help="Select only operators in this category; may be repeated.")
@@ -63,7 +72,12 @@ def command(  # noqa: PLR0913 - one parameter an option
     dialogs: Annotated[int | None, typer.Option(min=1, show_default="3", help=DIALOGS_HELP)] = None,
     calls: Annotated[int | None, typer.Option(min=1, show_default="15", help=DIALOG_CALLS_HELP)] = None,
     temperature: Annotated[float | None, typer.Option(min=0.0, show_default="1.0", help=TEMPERATURE_HELP)] = None,
-    platform: Annotated[str | None, typer.Option(show_default="sim", help="Platform that runs the candidates.")] = None,
+    platform: Annotated[
+        str | None,
+        typer.Option(
+            autocompletion=completion.platforms, show_default="sim", help="Platform that runs the candidates."
+        ),
+    ] = None,
     self_consistent: Annotated[
         bool,
         typer.Option(

@@ -8,13 +8,19 @@ from typing import Annotated
 
 import typer
 
+from enable import completion
 from enable.help import Command, examples
 from enable.naming import full
 from enable.options import PLATFORM, AsJson, FewCases, Library, Markdown, Platform
 
 app = typer.Typer(help="List and add kernels, and manage their versions.", no_args_is_help=True, rich_markup_mode=None)
 
-_Operator = Annotated[str, typer.Argument(metavar="OP", parser=full, help="An overload, such as aten::gelu or gelu.")]
+_Operator = Annotated[
+    str,
+    typer.Argument(
+        metavar="OP", autocompletion=completion.operators, parser=full, help="An overload, such as aten::gelu or gelu."
+    ),
+]
 
 
 @app.command("list", cls=Command, epilog=examples({"List all kernels": "enable library list"}))

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from enable import completion
 from enable.help import examples
 from enable.options import AsJson
 from traces import UserError
@@ -30,7 +31,12 @@ def command(
         ),
     ],
     profile: Annotated[
-        str, typer.Option("--profile", help="Dialect: triton-cuda, mtia-like, or triton (the library's dialect).")
+        str,
+        typer.Option(
+            "--profile",
+            autocompletion=completion.choices("triton-cuda", "mtia-like", "triton"),
+            help="Dialect: triton-cuda, mtia-like, or triton (the library's dialect).",
+        ),
     ] = "triton-cuda",
     as_json: AsJson = False,
 ) -> None:

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from enable import completion
 from enable.help import examples
 from enable.naming import full
 
@@ -21,10 +22,22 @@ EPILOG = examples(
 def command(
     context: typer.Context,
     overload: Annotated[
-        str, typer.Argument(metavar="OP", parser=full, help="An overload, such as aten::silu or silu.")
+        str,
+        typer.Argument(
+            metavar="OP",
+            autocompletion=completion.operators,
+            parser=full,
+            help="An overload, such as aten::silu or silu.",
+        ),
     ],
     trace: Annotated[
-        str | None, typer.Option("--from", metavar="TRACE", help="List the shapes that this trace recorded.")
+        str | None,
+        typer.Option(
+            "--from",
+            metavar="TRACE",
+            autocompletion=completion.traces,
+            help="List the shapes that this trace recorded.",
+        ),
     ] = None,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="File to write.", show_default="NAME.py")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from enable import completion
 from enable.help import Command, examples
 from enable.options import AsJson, Library
 
@@ -36,7 +37,12 @@ def list_(as_json: AsJson = False) -> None:
 )
 def check(
     context: typer.Context,
-    platform: Annotated[str, typer.Argument(metavar="PLATFORM", help="A platform name, or the path to a YAML file.")],
+    platform: Annotated[
+        str,
+        typer.Argument(
+            metavar="PLATFORM", autocompletion=completion.platforms, help="A platform name, or the path to a YAML file."
+        ),
+    ],
     as_json: AsJson = False,
     library: Library = None,
 ) -> None:

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from enable import completion
 from enable.help import examples
 from enable.naming import full
 from enable.options import (
@@ -41,7 +42,8 @@ def command(  # noqa: PLR0913 - one parameter an option
     model: Annotated[
         str | None,
         typer.Argument(
-            metavar="MODEL",
+            metavar="TRACE",
+            autocompletion=completion.traces,
             help="A captured model's name, or the path to a trace.",
             show_default="all traces in the workspace",
         ),
@@ -51,7 +53,12 @@ def command(  # noqa: PLR0913 - one parameter an option
     ] = False,
     op: Annotated[
         str | None,
-        typer.Option(metavar="NAME", parser=full, help="Refine this overload, for example aten::gelu or gelu."),
+        typer.Option(
+            metavar="NAME",
+            autocompletion=completion.operators,
+            parser=full,
+            help="Refine this overload, for example aten::gelu or gelu.",
+        ),
     ] = None,
     llm: Annotated[str, typer.Option(help=LLM_HELP)] = "replay",
     llm_model: Annotated[str | None, typer.Option("--model", help=LLM_MODEL_HELP)] = None,

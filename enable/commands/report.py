@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from enable import completion
 from enable.help import examples
 from enable.naming import counted
 from enable.options import PLATFORM, AsJson, Library, typed
@@ -40,15 +41,30 @@ def command(  # noqa: PLR0913 - one parameter an option
     context: typer.Context,
     traces: Annotated[
         list[str] | None,
-        typer.Argument(metavar="TRACE", help="Traces to report on.", show_default="all, unless a campaign is named"),
+        typer.Argument(
+            metavar="TRACE",
+            autocompletion=completion.traces,
+            help="Traces to report on.",
+            show_default="all, unless a campaign is named",
+        ),
     ] = None,
     campaign: Annotated[
-        list[str] | None, typer.Option("--campaign", metavar="NAME", help="Include this campaign; may be repeated.")
+        list[str] | None,
+        typer.Option(
+            "--campaign",
+            metavar="NAME",
+            autocompletion=completion.campaigns,
+            help="Include this campaign; may be repeated.",
+        ),
     ] = None,
     platform: Annotated[
         list[str] | None,
         typer.Option(
-            "--platform", metavar="NAME", help="Platform that runs the kernels; may be repeated.", show_default=PLATFORM
+            "--platform",
+            metavar="NAME",
+            autocompletion=completion.platforms,
+            help="Platform that runs the kernels; may be repeated.",
+            show_default=PLATFORM,
         ),
     ] = None,
     benchmark: Annotated[

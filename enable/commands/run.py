@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from enable import completion
 from enable.help import examples
 from enable.options import AsJson, Library
 from traces.program import program_label
@@ -30,11 +31,16 @@ def command(  # noqa: PLR0913 - one parameter an option
         str,
         typer.Argument(
             metavar="MODEL",
+            autocompletion=completion.models,
             help="A model as for `enable capture`: a name, transformers:CLASS, timm:MODEL or MODULE:FACTORY.",
         ),
     ],
     device: Annotated[
-        str, typer.Option(help="sim (has only the library's kernels), cuda or xpu (other operators run natively).")
+        str,
+        typer.Option(
+            autocompletion=completion.choices("sim", "cuda", "xpu", "cpu"),
+            help="sim (has only the library's kernels), cuda or xpu (other operators run natively).",
+        ),
     ] = "sim",
     steps: Annotated[int, typer.Option(min=1, help="Training steps.")] = 1,
     compare: Annotated[

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from enable import completion
 from enable.help import Command, examples
 from enable.options import AsJson
 from enable.trace_views import exchange
@@ -14,7 +15,6 @@ from traces import UserError, jsonable
 from traces.errors import choose_from
 
 app = typer.Typer(help="List, show, replay and exchange recorded traces.", no_args_is_help=True, rich_markup_mode=None)
-Model = Annotated[str, typer.Argument(metavar="MODEL", help="A captured model's name, or the path to a trace.")]
 
 
 @app.command("list", cls=Command, epilog=examples({"List all traces": "enable trace list"}))
@@ -38,15 +38,25 @@ def list_(context: typer.Context, as_json: AsJson = False) -> None:
 )
 def show(
     context: typer.Context,
-    model: Model,
-    by: Annotated[str | None, typer.Option("--by", help="Show a single table: op, phase, module or bytes.")] = None,
+    model: exchange.TraceArgument,
+    by: Annotated[
+        str | None,
+        typer.Option(
+            "--by",
+            autocompletion=completion.choices("op", "phase", "module", "bytes"),
+            help="Show a single table: op, phase, module or bytes.",
+        ),
+    ] = None,
     histogram: Annotated[
         bool, typer.Option("--histogram", help="Add a histogram with each operator's input sizes.")
     ] = False,
     op: Annotated[
         str | None,
         typer.Option(
-            "--op", metavar="NAME", help="Show this operator's signatures, for example aten::add.Tensor or add."
+            "--op",
+            metavar="NAME",
+            autocompletion=completion.operators,
+            help="Show this operator's signatures, for example aten::add.Tensor or add.",
         ),
     ] = None,
     as_json: AsJson = False,
@@ -80,7 +90,7 @@ def show(
 @app.command(cls=Command, epilog=examples({"Replay a trace": "enable trace verify nanogpt"}))
 def verify(
     context: typer.Context,
-    model: Model,
+    model: exchange.TraceArgument,
     cpu: Annotated[bool, typer.Option("--cpu", help="Run all devices' calls on the CPU.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -120,11 +130,12 @@ def verify(
 )
 def audit(
     context: typer.Context,
-    model: Model,
+    model: exchange.TraceArgument,
     against: Annotated[
         str | None,
         typer.Option(
             metavar="TRACE",
+            autocompletion=completion.traces,
             help="Also search for this trace's bytes; it has the same program's full contents.",
         ),
     ] = None,

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from enable import completion
 from enable.help import examples
 from enable.naming import full
 from enable.options import BASE_URL_HELP, LLM_HELP, LLM_MODEL_HELP, PLATFORM, AsJson, FewCases, Library, Platform, typed
@@ -32,9 +33,17 @@ def command(  # noqa: PLR0913 - one parameter an option
     context: typer.Context,
     op: Annotated[
         str,
-        typer.Argument(metavar="OVERLOAD", parser=full, help="An overload, for example aten::sum, sum or fused::NAME."),
+        typer.Argument(
+            metavar="OP",
+            autocompletion=completion.operators,
+            parser=full,
+            help="An overload, for example aten::sum, sum or fused::NAME.",
+        ),
     ],
-    trace: Annotated[str, typer.Option(metavar="NAME", help="Trace with the shapes to optimize for.")],
+    trace: Annotated[
+        str,
+        typer.Option(metavar="TRACE", autocompletion=completion.traces, help="Trace with the shapes to optimize for."),
+    ],
     calls: Annotated[
         int | None,
         typer.Option(min=1, show_default=f"{CALLS} if there is no other limit", help="Maximum LLM calls."),

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from enable import completion
+
 if TYPE_CHECKING:
     from enable.cover.verification import VerifyRequest
     from enable.cover.verifier import Verifier
@@ -34,11 +36,16 @@ def command(  # noqa: PLR0913 - each is an option of the command
         str | None,
         typer.Argument(
             metavar="TARGET",
+            autocompletion=completion.operators,
             help="An operator, or a file: a kernel file, a bare wrapper or an LLM's answer; - reads standard input.",
         ),
     ] = None,
     op: Annotated[
-        str | None, typer.Option(help="Judge the file as this operator, for example aten::exp, or OpInfo's exp.")
+        str | None,
+        typer.Option(
+            autocompletion=completion.operators,
+            help="Judge the file as this operator, for example aten::exp, or OpInfo's exp.",
+        ),
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="Judge every kernel in the library.")] = False,
     cases: Annotated[
@@ -76,7 +83,11 @@ def command(  # noqa: PLR0913 - each is an option of the command
         typer.Option(metavar="DIRECTORY", help="Judge a corpus with bad/*.py and honest/*.py, and print a table."),
     ] = None,
     sandbox: Annotated[
-        str, typer.Option(help="Sandbox: full, or none on a system that cannot confine processes.")
+        str,
+        typer.Option(
+            autocompletion=completion.choices("full", "none"),
+            help="Sandbox: full, or none on a system that cannot confine processes.",
+        ),
     ] = "full",
     as_json: AsJson = False,
     platform: Platform = PLATFORM,

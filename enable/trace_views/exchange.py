@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from enable import completion
 from enable.naming import means
 from enable.options import AsJson
 from traces import UserError
@@ -32,12 +33,17 @@ IMPORTS = ("backendbench-txt", "backendbench-parquet", "chakra")
 
 _IDS = 12  # maximum number of call ids in a line
 
-Model = Annotated[str, typer.Argument(metavar="MODEL", help="Name of a captured model, or the path to a trace.")]
+TraceArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="TRACE", autocompletion=completion.traces, help="A captured model's name, or the path to a trace."
+    ),
+]
 
 
 def export(
     context: typer.Context,
-    model: Model,
+    model: TraceArgument,
     form: Annotated[str, typer.Option("--format", help=f"Format: {', '.join(EXPORTS)}.")],
     out: Annotated[
         Path | None,
@@ -61,7 +67,7 @@ def export(
     are counted and printed. chrome is a timeline of the stored calls with their phases and modules, for ui.perfetto.dev
     and chrome://tracing. parquet is a table with a row for each stored call, like Trace.frame() in Python. repro is one
     stored call as a script and a safetensors file, which need only PyTorch: the call of --call, or the first one of
-    --op. To list an operator's calls with ids and shapes: enable trace show MODEL --op NAME.
+    --op. To list an operator's calls with ids and shapes: enable trace show TRACE --op NAME.
     """
     from enable.workspace import Workspace
 

@@ -105,21 +105,32 @@ COMPLETED = {
     "enablekit coverage nanogpt --pl": ["--platform"],
     "enablekit coverage nanogpt --platform s": ["sim"],
     "enablekit --workspace other coverage ": ["mlp"],
+    "enablekit coverage --workspace other ": ["mlp"],
     "enablekit report --serve ": ["cnn", "nanogpt"],
     "enablekit report --since ": [],
-    "enablekit refine nanogpt --op ": [],
+    "enablekit report --campaign ": ["first"],
+    "enablekit capture nanog": ["nanogpt"],
+    "enablekit capture nanogpt --device c": ["cpu", "cuda"],
+    "enablekit refine nanogpt --op gel": ["gelu", "gelu_backward"],
+    "enablekit verify gelu_b": ["gelu_backward"],
     "enable -n tes": ["test"],
     "enablekit models xyz": [],
 }
 
 
-@pytest.mark.parametrize("line", COMPLETED)
-def test_bash_completes(line, tmp_path):
+@pytest.fixture
+def workspaces(tmp_path):
     for path in (".enable/traces/nanogpt.trace", ".enable/traces/cnn.trace", "other/traces/mlp.trace"):
         (tmp_path / path).mkdir(parents=True)
+    (tmp_path / ".enable" / "campaigns" / "first").mkdir(parents=True)
+    return tmp_path
+
+
+@pytest.mark.parametrize("line", COMPLETED)
+def test_bash_completes(line, workspaces):
     words = " ".join(repr(word) for word in line.split(" "))
     script = f"""
-    cd {tmp_path}; eval "$({PROGRAM} shell)"
+    cd {workspaces}; eval "$({PROGRAM} shell)"
     COMP_WORDS=({words}); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1))
     name=$(complete -p "${{COMP_WORDS[0]}}" | sed 's/.*-F \\([^ ]*\\) .*/\\1/')
     "$name"; printf '%s\\n' "${{COMPREPLY[@]}}"
@@ -128,8 +139,46 @@ def test_bash_completes(line, tmp_path):
     assert result.stdout.split() == COMPLETED[line], result
 
 
-def test_the_line_for_completion_costs_no_import_of_torch(tmp_path):
-    code = "import sys; from enable.cli import run; run(sys.argv[1:]); sys.exit('torch' in sys.modules)"
-    words = ["shell", "--complete", "1", "--", "enablekit", "cov"]
-    done = subprocess.run([sys.executable, "-c", code, *words], cwd=Path(__file__).parents[2], capture_output=True)
-    assert done.returncode == 0 and done.stdout == b"coverage\n"
+@pytest.mark.skipif(not shutil.which("zsh"), reason="no zsh here")
+@pytest.mark.parametrize("line", ["enable verify gelu_b", "enablekit coverage nano", "enable capture nanogpt --opti"])
+def test_zsh_completes(line, workspaces):
+    """`_arguments`, which offers the words, is replaced by one that prints them."""
+    script = f"""
+    cd {workspaces}; eval "$({PROGRAM} shell)"; _arguments() {{ print -r -- "$@" }}
+    words=({line}); CURRENT=$#words; ${{_comps[$words[1]]}}
+    """
+    result = run("zsh", script)
+    expected = {"gelu_b": "gelu_backward", "nano": "nanogpt", "--opti": "--optimizer"}[line.split()[-1]]
+    assert result.stdout.startswith(f'*: :(("{expected}"') and not result.stderr, result
+
+
+@pytest.mark.skipif(not shutil.which("fish"), reason="no fish here")
+@pytest.mark.parametrize(("line", "word"), [("enable verify gelu_b", "gelu_backward"), ("enablekit cov", "coverage")])
+def test_fish_completes(line, word, workspaces):
+    script = f"cd {workspaces}; enablekit shell fish | source; complete -C '{line}'"
+    result = subprocess.run(
+        ["fish", "--no-config", "-c", script],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PATH": f"{PROGRAM.parent}:{os.environ['PATH']}"},
+    )
+    assert result.stdout.split()[0] == word, result
+
+
+@pytest.mark.parametrize("line", ["enablekit cov", "enablekit capture nanog", "enablekit verify gelu_b"])
+def test_completion_imports_no_torch(line):
+    code = "import atexit, sys; from enable.cli import run; atexit.register(lambda: print('torch' in sys.modules)); run([])"
+    words = {"COMP_WORDS": line, "COMP_CWORD": str(line.count(" ")), "_ENABLEKIT_COMPLETE": "complete_bash"}
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=Path(__file__).parents[2],
+        env={**os.environ, **words},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0 and done.stdout.endswith("False\n"), done
+
+
+def test_another_shell_is_refused():
+    result = run("bash", f"{PROGRAM} shell fsh")
+    assert result.returncode == 2 and "unknown shell 'fsh', did you mean fish?" in result.stderr
