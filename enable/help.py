@@ -6,8 +6,9 @@ Rich markup is off, so the pages are plain text that can be copied and compared.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from copy import copy
+from functools import partial
 from typing import Any
 
 from typer.core import TyperCommand, TyperGroup
@@ -23,8 +24,8 @@ SECTIONS = {  # the commands under each heading of `enable --help`, in the order
     "Set up": ("doctor", "platform", "shell"),
 }
 _COMMAND = re.compile(rf"\benable( +(?:{'|'.join(name for names in SECTIONS.values() for name in names)}|COMMAND)\b)")
-_TYPE = re.compile(r"(?:list\[)?\b([a-z]+)\b(?: range)?\]?")
-_TYPES = {"str": "text", "int": "integer", "float": "number"}  # a reader's words for the types of Python
+_TYPE = re.compile(r"<([^>]*)>")
+_WORDS = {"path": "PATH", **dict.fromkeys(("int", "float", "int range", "float range"), "NUMBER")}
 _WORKSPACE = "--workspace"
 _UNLIMITED = 10_000  # characters; a long summary is wrapped and not cut off
 
@@ -49,23 +50,37 @@ def in_typed_words(text: str) -> str:
 def _worded(command: Any) -> Any:
     """Return a copy of a command whose help page names the program as it was typed."""
     copied = copy(command)
-    copied.params = [_plainly_typed(copy(parameter)) for parameter in command.params]
+    copied.params = [copy(parameter) for parameter in command.params]
+    for parameter in copied.params:
+        parameter.get_help_record = partial(_plain_record, parameter.get_help_record)
     for documented in (copied, *copied.params):
         if getattr(documented, "help", None):
             documented.help = in_typed_words(documented.help)
     return copied
 
 
-def _plainly_typed(parameter: Any) -> Any:
-    """Name the parameter's type in words where typer names Python's, such as `<list[str]>` and `<int>`."""
-    shown = getattr(parameter, "display_type", None)  # earlier versions have words of their own
-    if shown is not None:
-        parameter.display_type = lambda context: _TYPE.sub(lambda kind: _TYPES.get(kind[1], kind[1]), shown(context))
-    return parameter
+def _plain_record(record: Callable[[Any], tuple[str, str] | None], ctx: Any) -> tuple[str, str] | None:
+    """Return a parameter's row of a help page with words in place of Python types, bounds and parentheses."""
+    row = record(ctx)
+    if row is None:
+        return None
+    name, text = row
+    name = re.sub(r"^(\S+) <[^>]*>$", r"\1", name) if not name.startswith("-") else _TYPE.sub(_word_of, name)
+    text = re.sub(r"\[default: \((.*?)\)(?=[];])", r"[default: \1", text)
+    return name, re.sub(r"x>=(\d+)(\.0)?", r"at least \1", text)
+
+
+def _word_of(type_: re.Match[str]) -> str:
+    """Return the word for the values of a Python type."""
+    return _WORDS.get(type_[1].removeprefix("list[").removesuffix("]"), "TEXT")
 
 
 class Command(TyperCommand):
     """A command whose epilog is printed unchanged, so that its lines can be copied."""
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """Return the words of the usage line, without braces around required arguments."""
+        return [piece.strip("{}") for piece in super().collect_usage_pieces(ctx)]
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the page with the program's name as it was typed."""

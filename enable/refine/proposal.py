@@ -32,6 +32,7 @@ from verify.lint.profile import DEFAULT
 from verify.outcome import LINT, UNREACHED, Outcome, Verdict
 
 _LISTED = 8  # maximum number of cases that a line names
+_HELD_BACK = "that were held back fail"
 _REGRESSED = "that passed with the kernel in force fail"
 _GONE = "no kernel would serve it"
 
@@ -214,7 +215,7 @@ class ProposalTrial:
         origin = "made of calls that ATen refuses" if result.stage == REFUSED else "made"
         reasons = (
             _line(regressed, _REGRESSED, failed),
-            _line(held_back, "that were held back fail", failed),
+            _line(held_back, _HELD_BACK, failed),
             _line([c for c in rest if c in shown], "that were shown fail", failed),
             _line([c for c in rest if c not in shown], f"that were {origin} fail", failed),
         )
@@ -293,12 +294,14 @@ def too_few(overload: str, count: int) -> str:
 
 
 def _line(cases: Collection[str], predicate: str, failed: Mapping[str, Verdict]) -> str:
-    """Return a line on failing cases; '' if there are none."""
+    """Return a line on failing cases, with the reason of the first unless it is held back; '' if there are none."""
     if not cases:
         return ""
     listed = ", ".join(f"{c} {failed[c].outcome}" for c in list(cases)[:_LISTED])
     more = f" and {len(cases) - _LISTED} more" if len(cases) > _LISTED else ""
-    return f"{counted(len(cases), 'case')} {predicate}: {listed}{more}"
+    detail = next((failed[c].detail for c in cases if failed[c].detail), "").split("\n")[0]
+    reason = f": {detail}" if detail and predicate != _HELD_BACK else ""
+    return f"{counted(len(cases), 'case')} {predicate}: {listed}{more}{reason}"
 
 
 def _feedback(seen: Sequence[Verdict], unseen: Sequence[Verdict]) -> str:

@@ -89,7 +89,7 @@ def test_examples_in_help_are_commands_that_exist(words):
     assert 2 <= len(lines) <= 6 and all(len(line) <= 80 for line in command.epilog.split("\n"))
     for purpose, example in zip(lines[::2], lines[1::2], strict=True):
         assert re.fullmatch(r"  # [A-Z].*[^.]\.", purpose)
-        if example == '  eval "$(enablekit shell)"':
+        if example in ('  eval "$(enablekit shell)"', "  enablekit shell fish | source"):
             continue
         program, *arguments = shlex.split(example)
         found, name = get_command(app), program
@@ -303,3 +303,10 @@ def test_doctor(tmp_path):
     found = json.loads(result.stdout)
     assert result.returncode == 0 and found["ok"] and result.stderr == "", result.stderr
     assert "compiled, executed and compared" in next(c for c in found["checks"] if c["name"] == "sim")["detail"]
+
+
+def test_help_pages_have_words_in_place_of_python_types():
+    for command in commands():
+        page = help_of(*command)
+        assert not re.search(r"<(str|int|float|path|list)|x>=|default: \(|\{[A-Z]", page), page
+    assert "--limit NUMBER" in help_of("verify") and "[default: 128; at least 1]" in " ".join(help_of("verify").split())

@@ -185,7 +185,10 @@ def test_a_kernel_of_ones_own_is_judged_and_added(enable, home, tmp_path):
     (home / "mine.py").write_text(WRONG)
     status, out, _ = enable("library", "add", "mine.py")
     assert status == 1 and "pointwise/exp: refused; what was in force still is" in out
-    assert "that were made fail" in out and "next   enable verify mine.py" in out
+    assert (
+        re.search(r"that were made fail: \w+ WRONG.*: return: .* wrong\n", out)
+        and "next   enable verify mine.py" in out
+    )
     (home / "mine.py").write_text(f"{EXP}# mine\n")
     status, out, err = enable("library", "add", "mine.py", "--json")
     found = json.loads(out)

@@ -167,7 +167,8 @@ def test_fish_completes(line, word, workspaces):
 
 @pytest.mark.parametrize("line", ["enablekit cov", "enablekit capture nanog", "enablekit verify gelu_b"])
 def test_completion_imports_no_torch(line):
-    code = "import atexit, sys; from enable.cli import run; atexit.register(lambda: print('torch' in sys.modules)); run([])"
+    code = "import atexit, sys; from enable.cli import run; atexit.register(lambda: print('torch' in sys.modules))"
+    code += "; run([])"
     words = {"COMP_WORDS": line, "COMP_CWORD": str(line.count(" ")), "_ENABLEKIT_COMPLETE": "complete_bash"}
     done = subprocess.run(
         [sys.executable, "-c", code],
