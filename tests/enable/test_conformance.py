@@ -248,9 +248,9 @@ def test_a_sample_of_torchcts_passes(enable):
     ("words", "message"),
     [
         (["opinf"], "unknown suite 'opinf', did you mean opinfo? choose from opinfo, dispatch, torchcts, report"),
-        (["opinfo", "--device", "tpu"], "unknown device 'tpu'; choose from cpu, cuda"),
+        (["opinfo", "--device", "tpu"], "unknown device 'tpu', did you mean cpu? choose from cpu, cuda"),
         (["opinfo", "--checks", "foo"], "unknown check 'foo'; choose from forward"),
-        (["dispatch", "--dtypes", "float33"], "unknown dtype 'float33'; choose from"),
+        (["dispatch", "--dtypes", "float33"], "unknown dtype 'float33', did you mean float32"),
         (["opinfo", "--shard", "4/4"], "shard 4/4: choose 0/4 to 3/4"),
         (["opinfo", "--shard", "0/0"], "shard 0/0: choose I/N with N of at least 1"),
         (["opinfo", "--ops", "nope"], "--ops nope: opinfo has no such item"),

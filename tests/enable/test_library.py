@@ -291,7 +291,7 @@ def test_an_exception_undoes_and_undoing_twice_is_nothing():
 @pytest.mark.parametrize(
     "arguments, message",
     [
-        ({"device": "tpu"}, "unknown device 'tpu'; choose from cuda, xpu, sim, cpu"),
+        ({"device": "tpu"}, "unknown device 'tpu', did you mean xpu or cpu. choose from cuda, xpu, sim, cpu"),
         ({"device": "cpu", "ops": ["aten::nothing"]}, "no such operator"),
         ({"device": "cpu", "ops": ["expp"]}, "aten::expp: .*no such operator"),
         ({"device": "cpu", "ops": ["aten::exp.Tensor"]}, "no such overload; aten::exp has default"),
