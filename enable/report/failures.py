@@ -15,6 +15,7 @@ from enable.cover.session import Session
 from traces.values import Packed
 from verify.cases.case import Case, Expected
 from verify.cases.packed import contents
+from verify.judging.dialect import refusal
 from verify.judging.judge import Job
 
 MOST = 60  # failing cases per platform
@@ -39,7 +40,8 @@ def failures(session: Session, rows: Sequence[tuple[str, Row]], kernels: dict[st
             continue
         if trace not in cases:
             cases[trace] = cases_by_overload(session.workspace.open_trace(trace))
-        verdict = standings[match.kernels, row.overload].failed.get(row.failing)
+        refused = refusal(match.job, session.platform)  # has no stored verdict
+        verdict = refused or standings[match.kernels, row.overload].failed.get(row.failing)
         case = next((c for c in cases[trace].get(row.overload, ()) if c.id == row.failing), None)
         if verdict is None or case is None:
             continue
@@ -58,7 +60,7 @@ def failures(session: Session, rows: Sequence[tuple[str, Row]], kernels: dict[st
                 "kernel": row.kernel,
                 "lines": marked_lines(verdict.report, kernels[row.kernel]),
                 "command": row.again,
-                "picture": _pictured(session, replace(match.job, cases=(case,)), case),
+                "picture": None if refused else _pictured(session, replace(match.job, cases=(case,)), case),
             }
         )
     return entries

@@ -13,6 +13,7 @@ from enable.cover.needs import is_known
 from enable.cover.published import CATEGORIES
 from enable.cover.session import Session
 from enable.report.reasons import NOT_RUN, category, command_in
+from verify.judging.dialect import refusal
 from verify.judging.standings import Standing
 from verify.outcome import Outcome
 
@@ -75,9 +76,10 @@ def of_platform(session: Session, traces: Sequence[str]) -> OfPlatform:
     for overload, rows in sorted(result.rows.items()):
         match = session.library.match(overload) if is_known(overload) else None
         standing_key = (match.kernels, overload) if match else ((), overload)
-        result.overloads.append(
-            _overload(overload, rows, result, standings[standing_key], accuracies.get(standing_key))
-        )
+        refused = refusal(match.job, session.platform) if match else None
+        standing = standings[standing_key] if refused is None else Standing()
+        table_row = _overload(overload, rows, result, standing, accuracies.get(standing_key))
+        result.overloads.append({**table_row, "layer": refused.layer} if refused else table_row)
     result.missing = _missing(session, result)
     return result
 
