@@ -137,6 +137,7 @@ def coverage_tables(coverage: Coverage, missing: str, next_: str, stronger: Call
     from enable.cover.coverage import (
         NO_KERNEL,  # imported late, because `enable capture` imports this module into a user's process
     )
+    from enable.naming import counted
     from verify.judging.standings import ENOUGH, FEW_CASES
 
     rows = [
@@ -167,9 +168,9 @@ def coverage_tables(coverage: Coverage, missing: str, next_: str, stronger: Call
         f"  calls covered      {calls['covered']} of {calls['total']} calls of these{share(calls)}",
     ]
     if coverage.of_cpus:
-        counted = "{overloads} overloads, {calls} calls".format_map(summary["of_cpus"])
+        on_cpus = "{overloads} overloads, {calls} calls".format_map(summary["of_cpus"])
         lines += [
-            f"  for CPUs alone     {counted} of these: PyTorch calls them on a CPU only",
+            f"  for CPUs alone     {on_cpus} of these: PyTorch calls them on a CPU only",
             f"  on an accelerator  {coverage.instead}",
         ]
     if coverage.host:
@@ -188,6 +189,9 @@ def coverage_tables(coverage: Coverage, missing: str, next_: str, stronger: Call
             f" evidence strong: {stronger(weak[0])}"
         )
     failing = coverage.failing()
+    if coverage.lost:
+        counts = "; ".join(f"{lack}: {counted(n, 'overload')}" for lack, n in coverage.lost.items())
+        lines.append(f"  not in the dialect {counts}")
     lines += [f"  to see what fails  {r.again}" for r in failing if r.again]
     if failing:
         lines += [f"  what is missing    {missing}", f"  next               {next_}"]

@@ -125,6 +125,23 @@ class Platform:
         built = "hip" if torch.version.hip else "cuda"
         return self.device != "cuda" or {t.backend for t in self.targets} == {built}
 
+    def check_targets(self) -> None:
+        """Raise UserError if the installed Triton has no backend for one of the targets."""
+        if self.typed in names():
+            return  # those of the toolkit are in every Triton
+        import triton
+        from triton.backends import backends
+        from triton.backends.compiler import GPUTarget
+
+        for target in self.targets:
+            wanted = GPUTarget(target.backend, target.arch, target.warp_size)
+            if not any(backend.compiler.supports_target(wanted) for backend in backends.values()):
+                raise UserError(
+                    f"platform {self.name}: Triton {triton.__version__} has no backend for target {target.backend}; "
+                    f"there are: {', '.join(sorted(backends))}. Install the chip's Triton plugin (a package with an entry "
+                    "point in triton.backends), or name another backend in targets: cuda or hip"
+                )
+
     @property
     def mode(self) -> str:
         """Mode of the children in which kernels run."""

@@ -51,10 +51,17 @@ def check(
     Read the file, compile and run a kernel, and check the library's kernels against the platform's dialect. Mistakes
     in the file are reported with their lines. Exit status 1 if a target does not compile or the kernel does not run.
     """
-    from enable.cover.platform_check import check, lines
+    from enable.cover import platform_check
     from enable.workspace import Workspace
+    from verify import platforms
 
     workspace = Workspace(context.obj)
-    result = check(platform, lambda known: workspace.library(library, known))
-    typer.echo(json.dumps(result.as_json()) if as_json else lines(result, workspace))
+    if not as_json:
+        typer.echo(platform_check.head(platforms.load(platform)))
+    result = platform_check.check(
+        platform,
+        lambda known: workspace.library(library, known),
+        lambda step: None if as_json else typer.echo(platform_check.step_line(step)),
+    )
+    typer.echo(json.dumps(result.as_json()) if as_json else platform_check.library_lines(result, workspace))
     raise typer.Exit(0 if result.passed else 1)

@@ -19,6 +19,7 @@ from traces.overloads import of_cpus
 from traces.records import CallRecord
 from traces.store import Trace
 from verify.cases.case import Case, case_of
+from verify.judging.dialect import lacking
 from verify.judging.job import REPEATS, Job
 from verify.judging.judge import Judge
 from verify.judging.standings import Standing, Standings, evidence, marked
@@ -133,10 +134,7 @@ class Coverage:
         return [r for r in self.rows if r.needs_kernel]
 
     def with_hints(self, write: Callable[[str], str], again: Callable[[str, str], str]) -> Coverage:
-        """Return the coverage with suggested commands.
-
-        `write` returns the command for an overload without a kernel, and `again` the one for a failing case.
-        """
+        """Return the coverage with commands: of `write` for overloads without a kernel, of `again` for failing cases."""
 
         def hinted(row: Row) -> Row:
             if row.state == NO_KERNEL:
@@ -158,6 +156,11 @@ class Coverage:
         """Return the overloads that need a kernel and are not covered."""
         return [r for r in self.compute if not r.covered]
 
+    @property
+    def lost(self) -> dict[str, int]:
+        """Return what the dialect lacks, with the number of overloads that need it."""
+        return dict(Counter(filter(None, map(lacking, [row.detail for row in self.failing()]))).most_common())
+
     def as_json(self) -> dict[str, Any]:
         """Return the object that `enable coverage --json` prints."""
         covered = [r for r in self.compute if r.covered]
@@ -175,6 +178,7 @@ class Coverage:
             "calls": {"total": calls, "covered": covered_calls, "percent": percent(calls, covered_calls)},
             "of_cpus": {"overloads": len(self.of_cpus), "calls": sum(r.calls for r in self.of_cpus)},
             "host": dict(self.host),
+            "not_in_the_dialect": self.lost,
             "opinfo_subset": {
                 "matched": len(matched),
                 "passed_out_of_the_box": sum(not r.refined for r in passed),

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from enable.naming import counted
+from enable.progress import over
 from enable.tables import table
 from enable.workspace import Workspace
 from generate.kernel_library import Library
@@ -18,11 +22,12 @@ from verify.cases.case import case_of_values
 from verify.child.probe import KERNEL
 from verify.contract.derive import Plan
 from verify.contract.kernel_file import KernelFile
-from verify.judging.dialect import first_outside
+from verify.judging.dialect import is_refused, outside
 from verify.judging.job import RUN, Job
 from verify.judging.judge import Judge
 from verify.judging.verdicts import VerdictStore
-from verify.lint import load_profile
+from verify.linking import written
+from verify.lint import Violation, load_profile
 from verify.lint.profile import DEFAULT
 from verify.outcome import Outcome, Verdict
 from verify.platforms import Platform, Target
@@ -38,13 +43,43 @@ class CheckStep:
 
 
 @dataclass(frozen=True)
+class Lack:
+    """Something that a dialect lacks and kernel files of the library use.
+
+    Attributes:
+        lacks: The name or the rule.
+        overloads: Number of overloads of these files.
+        files: Number of kernel files.
+        first: The first place, as FILE:LINE.
+        instead: What to write instead.
+    """
+
+    lacks: str
+    overloads: int
+    files: int
+    first: str
+    instead: str
+
+
+@dataclass(frozen=True)
 class PlatformCheck:
-    """The result of all checks; `refused` holds the first violation in each kernel file outside the dialect."""
+    """The result of all checks.
+
+    Attributes:
+        platform: The platform.
+        steps: The checks.
+        kernels: Number of kernel files in the library; 0 if a check failed, because then they are not read.
+        outside: The first violation in each file that uses what the dialect lacks. Only the calls that compile it fail.
+        refused: The files among these that are refused for every call.
+        lacks: What the dialect lacks, most overloads first.
+    """
 
     platform: Platform
     steps: tuple[CheckStep, ...]
     kernels: int
-    refused: dict[str, str]
+    outside: dict[str, str]
+    refused: tuple[str, ...]
+    lacks: tuple[Lack, ...]
 
     @property
     def passed(self) -> bool:
@@ -59,23 +94,60 @@ class PlatformCheck:
             "description": self.platform.description,
             "passed": self.passed,
             "steps": [vars(step) for step in self.steps],
-            "library": {"kernels": self.kernels, "in_the_dialect": self.kernels - len(self.refused)},
+            "library": {"kernels": self.kernels, "in_the_dialect": self.kernels - len(self.outside)},
+            "lacks": [vars(lack) for lack in self.lacks],
+            "outside": self.outside,
             "refused": self.refused,
         }
 
 
-def check(name: str, library: Callable[[Platform], Library]) -> PlatformCheck:
-    """Try everything that the platform's profile states. Raise UserError if the file is invalid."""
+def check(name: str, library: Callable[[Platform], Library], on_step: Callable[[CheckStep], None]) -> PlatformCheck:
+    """Try everything that the platform's profile states. Raise UserError if the file is invalid.
+
+    Args:
+        name: Platform name, or path to a file.
+        library: Returns the library for a platform.
+        on_step: Called with each check when it has ended.
+    """
     platform = platforms.load(name)
     profile = load_profile(platform.lint)
-    dialect = CheckStep(
-        "dialect", True, f"{profile.name}: dtypes {', '.join(profile.dtypes)}{_rules(platform, profile)}"
-    )
-    targets = [_compiled(platform, target) for target in platform.targets]
-    kernels = list(library(platform))
-    outside = {k: first_outside(k, platform) for k in kernels} if platform.lint != DEFAULT else {}
-    refused = {str(Path(*k.path.parts[-2:])): str(v) for k, v in outside.items() if v is not None}
-    return PlatformCheck(platform, (dialect, *targets, _executed(platform)), len(kernels), refused)
+    detail = f"{profile.name}: dtypes {', '.join(profile.dtypes)}{_rules(platform, profile)}"
+    tries: list[Callable[[], CheckStep]] = [
+        lambda: CheckStep("dialect", True, detail),
+        *(partial(_compiled, platform, target) for target in platform.targets),
+        partial(_executed, platform),
+    ]
+    steps = []
+    for attempt in tries:
+        steps.append(attempt())
+        on_step(steps[-1])
+    kernels = list(library(platform)) if all(step.ok for step in steps) else []
+    broken: dict[KernelFile, tuple[Violation, ...]] = {}
+    for kernel in over(kernels, len(kernels), f"platform check {platform.name}: dialect"):
+        broken |= {kernel: violations} if platform.lint != DEFAULT and (violations := outside(kernel, platform)) else {}
+    refused = tuple(_name(kernel) for kernel in broken if is_refused(kernel, platform))
+    first = {_name(kernel): str(violations[0]) for kernel, violations in broken.items()}
+    return PlatformCheck(platform, tuple(steps), len(kernels), first, refused, tuple(_lacks(broken)))
+
+
+def _name(kernel: KernelFile) -> str:
+    """Return a kernel file's path in the library."""
+    return str(Path(*kernel.path.parts[-2:]))
+
+
+def _lacks(broken: Mapping[KernelFile, tuple[Violation, ...]]) -> list[Lack]:
+    """Group violations by what the dialect lacks."""
+    users: dict[str, dict[KernelFile, Violation]] = defaultdict(dict)
+    for kernel, violations in broken.items():
+        for violation in violations:
+            users[violation.named or violation.rule].setdefault(kernel, violation)
+    lacks = []
+    for name, by_kernel in users.items():
+        kernel, violation = next(iter(by_kernel.items()))
+        block, line = written(kernel.source, violation.linked_line)
+        overloads = sum(len(kernel.overloads) for kernel in by_kernel)
+        lacks.append(Lack(name, overloads, len(by_kernel), f"{block or _name(kernel)}:{line}", violation.instead))
+    return sorted(lacks, key=lambda lack: (-lack.overloads, lack.lacks))
 
 
 def _rules(platform: Platform, profile: Any) -> str:
@@ -122,24 +194,36 @@ def _verdict(platform: Platform, off: frozenset[str]) -> Verdict:
     return verdict
 
 
-def lines(result: PlatformCheck, workspace: Workspace) -> str:
-    """Return the checks, the number of library kernels in the dialect, and the next command."""
+def head(platform: Platform) -> str:
+    """Return the first line for a platform."""
+    return f"{platform.name}: {platform.description}"
+
+
+def step_line(step: CheckStep) -> str:
+    """Return the line for one check."""
+    return f"  {'ok  ' if step.ok else 'FAIL'}  {step.name:16}  {step.detail}"
+
+
+def library_lines(result: PlatformCheck, workspace: Workspace) -> str:
+    """Return what the library loses to the dialect, and the next command."""
     platform = result.platform
-    text = [f"{platform.name}: {platform.description}"]
-    text += [f"  {'ok  ' if step.ok else 'FAIL'}  {step.name:16}  {step.detail}" for step in result.steps]
-    within = result.kernels - len(result.refused)
-    text.append(f"        {'library':16}  {within} of {result.kernels} kernel files are of the dialect")
-    if result.refused:
+    if not result.passed:
+        return "        the library is not checked before these work"
+    within = result.kernels - len(result.outside)
+    text = [f"        {'library':16}  {within} of {result.kernels} kernel files use nothing that the dialect lacks"]
+    if result.outside:
+        calls = len(result.outside) - len(result.refused)
         text += [
+            f"        {'':16}  {counted(calls, 'file')} lose only the calls that compile it; coverage judges each call",
+            f"        {'':16}  {counted(len(result.refused), 'file')} lose every call",
             "",
-            table([{"kernel": kernel, "not of the dialect": why} for kernel, why in result.refused.items()]),
+            table([vars(lack) for lack in result.lacks], optional=("files", "instead")),
             "",
         ]
-    if result.passed:
-        traces = workspace.trace_names()
-        record = "" if traces else f"{workspace.command('capture', 'nanogpt', '--device', 'sim')} && "
-        covered = workspace.command("coverage", *(traces or ["nanogpt"])[:1], "--platform", platform.typed)
-        text.append(f"  next  {record}{covered}")
+    traces = workspace.trace_names()
+    record = "" if traces else f"{workspace.command('capture', 'nanogpt', '--device', 'sim')} && "
+    covered = workspace.command("coverage", *(traces or ["nanogpt"])[:1], "--platform", platform.typed)
+    text.append(f"  next  {record}{covered}")
     return "\n".join(text)
 
 

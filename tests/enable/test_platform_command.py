@@ -44,9 +44,10 @@ def test_a_file_is_checked_and_used(enable, tmp_path, monkeypatch):
     found = json.loads(out)
     assert status == 0 and found["passed"], err
     assert [step["name"] for step in found["steps"]] == ["dialect", "target hip gfx942", "execution"]
-    assert "tl.exp" in found["refused"]["pointwise/exp.py"] and "pointwise/neg.py" not in found["refused"]
+    assert "tl.exp" in found["outside"]["pointwise/exp.py"] and "pointwise/neg.py" not in found["outside"]
+    assert found["refused"] == [] and [lack["lacks"] for lack in found["lacks"]] == ["tl.exp"]
     assert found["library"]["kernels"] == 3
-    assert found["library"]["in_the_dialect"] == found["library"]["kernels"] - len(found["refused"])
+    assert found["library"]["in_the_dialect"] == found["library"]["kernels"] - len(found["outside"])
 
     with Recorder("work.trace") as recorder:
         x = torch.randn(70)
@@ -60,13 +61,22 @@ def test_a_file_is_checked_and_used(enable, tmp_path, monkeypatch):
         outside["outcome"] == "COMPILE_ERROR" and "not in the dialect of mychip: tl.exp at exp.py" in outside["detail"]
     )
     assert "float16" in rows["aten::reciprocal"]["detail"] and rows["aten::reciprocal"]["outcome"] != "PASS"
-    assert json.loads(out)["platform"] == "mychip"
+    assert json.loads(out)["platform"] == "mychip" and json.loads(out)["not_in_the_dialect"] == {"tl.exp": 1}
+    status, out, _ = enable("verify", "aten::exp", "--cases", "trace:work.trace", "--platform", "./mychip.yaml")
+    assert status == 1 and outside["detail"].partition("cases: ")[2] in out, "the reason that coverage gave"
 
 
 def test_what_does_not_work_is_told(enable, tmp_path):
     (tmp_path / "mychip.yaml").write_text("base: sim\ndevice: mychip\n")
     status, out, _ = enable("platform", "check", "./mychip.yaml")
     assert status == 1 and "FAIL  execution" in out and "has no such device" in out and "next" not in out
+    (tmp_path / "mychip.yaml").write_text(CHIP.replace("backend: hip", "backend: orion"))
+    status, out, _ = enable("platform", "check", "./mychip.yaml")
+    assert (
+        status == 1 and "no backend for target orion; there are: amd, nvidia. Install the chip's Triton plugin" in out
+    )
+    status, _, err = enable("verify", "aten::neg", "--platform", "./mychip.yaml")
+    assert status == 2 and "no backend for target orion" in err
     status, _, err = enable("platform", "check", "./other.yaml")
     assert status == 2 and err.startswith("enable: other.yaml: cannot be read")
     status, out, _ = enable("platform", "list", "--json")

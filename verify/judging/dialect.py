@@ -10,6 +10,7 @@ honest kernel that uses features a chip does not support does not cheat.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -31,6 +32,7 @@ _ELEMENTS = {
     **{"tl.float64": "f64", "tl.float32": "f32", "tl.float16": "f16", "tl.bfloat16": "bf16"},
     **{"fp64": "f64", "fp32": "f32", "fp16": "f16", "bf16": "bf16"},
 }
+_OUTSIDE = re.compile(r"not in the dialect of [^:]+: (.+?)(?: at \S+:\d+| \(line \d+ of \S+\))?; ")
 
 
 def violations(kernel: KernelFile, profile: Profile) -> list[Violation]:
@@ -103,10 +105,14 @@ def _first_line(kernel: ast.FunctionDef) -> int:
     return body[0].lineno
 
 
-def first_outside(kernel: KernelFile, platform: Platform) -> Violation | None:
-    """Return the gravest violation in a kernel file on a platform, or None if it conforms to the dialect."""
-    broken = _broken(kernel, platform.lint, platform.sha256)
-    return judged(broken, _linked(kernel), load_profile(platform.lint))[1] if broken else None
+def outside(kernel: KernelFile, platform: Platform) -> tuple[Violation, ...]:
+    """Return the violations in a kernel file on a platform."""
+    return _broken(kernel, platform.lint, platform.sha256)
+
+
+def is_refused(kernel: KernelFile, platform: Platform) -> bool:
+    """Return True if the dialect refuses the file for every call."""
+    return refused_whole(kernel, outside(kernel, platform), load_profile(platform.lint), platform) is not None
 
 
 def refusal(job: Job, platform: Platform) -> Verdict | None:
@@ -136,6 +142,12 @@ def described(violation: Violation, kernel: KernelFile, dialect: str) -> str:
     problem = violation.named if violation.rule == "name" and violation.named else violation.problem
     at = f" at {block or kernel.path.name}:{line}" if violation.linked_line and " of blocks/" not in problem else ""
     return f"not in the dialect of {dialect}: {problem}{at}; {violation.instead}"
+
+
+def lacking(detail: str) -> str:
+    """Return what a dialect lacks according to a description by `described`, such as `tl.erf`; "" for another text."""
+    match = _OUTSIDE.search(detail)
+    return match[1] if match else ""
 
 
 def _checked(job: Job, platform: Platform) -> dict[str, KernelFile]:

@@ -128,8 +128,9 @@ class Judge:
             cache: Directory that keeps compiled kernels for later processes.
 
         Raises:
-            UserError: Full confinement, or the platform's device, is not available.
+            UserError: Full confinement, the platform's device or its compiler is not available.
         """
+        platform.check_targets()
         self.platform = platform
         # None for the default dialect
         self._profile = load_profile(platform.lint) if platform.lint != DEFAULT else None
