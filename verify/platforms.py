@@ -138,8 +138,8 @@ class Platform:
             if not any(backend.compiler.supports_target(wanted) for backend in backends.values()):
                 raise UserError(
                     f"platform {self.name}: Triton {triton.__version__} has no backend for target {target.backend}; "
-                    f"there are: {', '.join(sorted(backends))}. Install the chip's Triton plugin (a package with an entry "
-                    "point in triton.backends), or name another backend in targets: cuda or hip"
+                    f"there are: {', '.join(sorted(backends))}. Install the chip's Triton plugin (a package with "
+                    "an entry point in triton.backends), or name another backend in targets: cuda or hip"
                 )
 
     @property

@@ -134,7 +134,7 @@ class Coverage:
         return [r for r in self.rows if r.needs_kernel]
 
     def with_hints(self, write: Callable[[str], str], again: Callable[[str, str], str]) -> Coverage:
-        """Return the coverage with commands: of `write` for overloads without a kernel, of `again` for failing cases."""
+        """Return the coverage with the commands of `write` for missing kernels, and of `again` for failing cases."""
 
         def hinted(row: Row) -> Row:
             if row.state == NO_KERNEL:
