@@ -75,6 +75,7 @@ def opening(task: Task, state: State) -> tuple[Message, ...]:
         "report": cut_middle(report, state.limits.report),
         "draws": task.draws,
         "sized_by_data": task.sized_by_data,
+        "annotations": load_profile(task.profile).kernel.annotations,
     }
     text = _render("operator.md.j2", **fields) + (f"\n{task.search}" if task.search else "")
     rules = system(task.profile, _without(task.overload))
@@ -155,13 +156,15 @@ def _dialect(profile: Profile) -> dict[str, Any]:
     host, kernel = profile.host, profile.kernel
     tensor = {n for n, kinds in host.attributes.items() if kinds & {"tensor", "tensors", "value"}}
     tensor -= profile.hints.keys()  # allowed, such as item, but rarely the right choice
+    # a wrapper may name a type of the language that kernels for a chip may not compute in
+    values = [n for n in host.values if n not in profile.hints and (n[:3] != "tl." or n in kernel.names)]
     return {
         "imports": [
             f"import {module}" if alias == module else f"import {module} as {alias}"
             for alias, module in profile.usual_imports.items()
         ],
         "host_functions": host.functions,
-        "host_values": [name for name in host.values if name not in profile.hints],
+        "host_values": values,
         "tensor_attributes": tensor,
         "host_builtins": host.builtins,
         "kernel_names": [name for name in kernel.names if name.startswith("tl.")],

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from copy import deepcopy
 from dataclasses import dataclass, replace
@@ -23,6 +24,7 @@ STRIDED = "strided"
 SPARSE = "sparse_coo"
 DIRECTORY = Path(__file__).parents[1] / "profiles"
 FORBIDDEN = ("scatter-store", "half-maths")  # rules beyond the allow-lists of names
+_LANGUAGE_NAME = re.compile(r"\btl(?:\.[A-Za-z_]\w*)+")  # a name of Triton's language in a hint
 _STATED = (
     "version",
     "name",
@@ -273,11 +275,21 @@ def _of_file(document: Document) -> Profile:
     if inside:
         raw["alignment"] = document.data.get("alignment", 0) or 1
     try:
-        return _profile(_inherit({key: value for key, value in raw.items() if key != "version"}))
+        profile = _profile(_inherit({key: value for key, value in raw.items() if key != "version"}))
     except _Misfit as error:
         raise document.error([*inside, *error.where], str(error)) from error
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise document.error(inside, f"not a dialect ({error!r}); see docs/platforms") from error
+    return _with_fitting_hints(profile, raw.get("hints", {}))
+
+
+def _with_fitting_hints(profile: Profile, stated: dict[str, str]) -> Profile:
+    """Return a dialect without inherited hints that advise names of the language that it lacks."""
+
+    def fits(hint: str) -> bool:
+        return profile.kernel.names.issuperset(_LANGUAGE_NAME.findall(hint))
+
+    return replace(profile, hints={n: hint for n, hint in profile.hints.items() if n in stated or fits(hint)})
 
 
 class _Misfit(ValueError):
