@@ -23,9 +23,9 @@ import torch
 from torch._ops import OpOverload
 from torch.utils.backend_registration import _setup_privateuseone_for_python_backend
 
-from capture import sim_autocast, sim_cells
+from capture import sim_autocast, sim_cells, sim_control
 from capture.sim_factories import factories
-from capture.sim_module import Guard, Module
+from capture.sim_module import Guard, Module, patch_torch
 from traces.errors import UserError
 from traces.facts import tagged
 from traces.live import tensors_in
@@ -244,6 +244,12 @@ class SimTensor(torch.Tensor):
         head = "Parameter containing:\n" if getattr(self, "_is_param", False) else ""
         return f"{head}{text[:-1]}, {', '.join(words)})"
 
+    def data_ptr(self) -> int:
+        return self._host.data_ptr()
+
+    def untyped_storage(self) -> torch.UntypedStorage:
+        return self._host.untyped_storage()
+
     def tolist(self) -> Any:
         return self.cpu().tolist()
 
@@ -374,6 +380,7 @@ def install() -> None:
         0, lambda _: None, lambda s, location: s if str(location).startswith(NAME) else None
     )
     _setup_privateuseone_for_python_backend(NAME, Module(), device_guard=Guard())
+    patch_torch()
     torch.__future__.set_swap_module_params_on_conversion(True)
     library = torch.library.Library("aten", "IMPL")  # type: ignore[no-untyped-call]
     _libraries.append(library)
@@ -385,6 +392,7 @@ def install() -> None:
         host_library.impl("_pin_memory", lambda t, device=None: t.clone(), "CPU")  # type: ignore[no-untyped-call]
         _libraries.append(host_library)
     _libraries.extend((*sim_autocast.install(NAME), sim_cells.install()))
+    sim_control.install(SimTensor)
     for op in factories():
         library.impl(op, partial(_made, op), "PrivateUse1")  # type: ignore[no-untyped-call]
         _registered.add(op)

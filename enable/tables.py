@@ -137,7 +137,6 @@ def coverage_tables(coverage: Coverage, missing: str, next_: str, stronger: Call
     from enable.cover.coverage import (
         NO_KERNEL,  # imported late, because `enable capture` imports this module into a user's process
     )
-    from enable.naming import counted
     from verify.judging.standings import ENOUGH, FEW_CASES
 
     rows = [
@@ -189,13 +188,17 @@ def coverage_tables(coverage: Coverage, missing: str, next_: str, stronger: Call
             f" evidence strong: {stronger(weak[0])}"
         )
     failing = coverage.failing()
-    if coverage.lost:
-        counts = "; ".join(f"{lack}: {counted(n, 'overload')}" for lack, n in coverage.lost.items())
-        lines.append(f"  not in the dialect {counts}")
+    lines += _not_in_the_dialect(coverage.lost)
     lines += [f"  to see what fails  {r.again}" for r in failing if r.again]
     if failing:
         lines += [f"  what is missing    {missing}", f"  next               {next_}"]
     return "\n".join([lines[0], *map(summary_line, lines[1:])])
+
+
+def _not_in_the_dialect(lost: Mapping[str, int]) -> list[str]:
+    """Return a line with the overloads that each lack of the platform's dialect costs."""
+    counts = [f"{lack}: {number} overload{'' if number == 1 else 's'}" for lack, number in lost.items()]
+    return [f"  not in the dialect {'; '.join(counts)}"] if counts else []
 
 
 def named_counts(calls: Mapping[str, int]) -> str:

@@ -43,7 +43,7 @@ class CheckStep:
 
 
 @dataclass(frozen=True)
-class Lack:
+class DialectLack:
     """Something that a dialect lacks and kernel files of the library use.
 
     Attributes:
@@ -79,7 +79,7 @@ class PlatformCheck:
     kernels: int
     outside: dict[str, str]
     refused: tuple[str, ...]
-    lacks: tuple[Lack, ...]
+    lacks: tuple[DialectLack, ...]
 
     @property
     def passed(self) -> bool:
@@ -135,7 +135,7 @@ def _name(kernel: KernelFile) -> str:
     return str(Path(*kernel.path.parts[-2:]))
 
 
-def _lacks(broken: Mapping[KernelFile, tuple[Violation, ...]]) -> list[Lack]:
+def _lacks(broken: Mapping[KernelFile, tuple[Violation, ...]]) -> list[DialectLack]:
     """Group violations by what the dialect lacks."""
     users: dict[str, dict[KernelFile, Violation]] = defaultdict(dict)
     for kernel, violations in broken.items():
@@ -146,7 +146,9 @@ def _lacks(broken: Mapping[KernelFile, tuple[Violation, ...]]) -> list[Lack]:
         kernel, violation = next(iter(by_kernel.items()))
         block, line = written(kernel.source, violation.linked_line)
         overloads = sum(len(kernel.overloads) for kernel in by_kernel)
-        lacks.append(Lack(name, overloads, len(by_kernel), f"{block or _name(kernel)}:{line}", violation.instead))
+        lacks.append(
+            DialectLack(name, overloads, len(by_kernel), f"{block or _name(kernel)}:{line}", violation.instead)
+        )
     return sorted(lacks, key=lambda lack: (-lack.overloads, lack.lacks))
 
 
