@@ -317,7 +317,7 @@ def _rebuild_group(group: StorageSpan, data: Bytes | None, last: Rebuilt | None,
 
 def _rebuild_tensor(ref: TensorRef, group: Rebuilt) -> torch.Tensor:
     dtype = _DTYPES[ref.dtype]
-    t = torch.empty(0, dtype=dtype, device=group.buffer.device)
+    t = torch.empty(0, dtype=torch.uint8, device=group.buffer.device).view(dtype)  # an empty complex32 would warn
     t.set_(group.buffer.untyped_storage(), (group.start + ref.offset) // dtype.itemsize, ref.shape, ref.stride)
     t = torch.conj(t) if ref.conj else t
     return torch._neg_view(t) if ref.neg else t

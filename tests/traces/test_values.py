@@ -1,4 +1,6 @@
 import math
+import subprocess
+import sys
 
 import pytest
 import torch
@@ -248,3 +250,13 @@ def test_a_call_that_counts_from_a_storage_has_all_of_it():
     assert torch.equal(torch.as_strided_copy(back["self"], [2], [1], 1), storage[1:3])
     with pytest.raises(RuntimeError, match="storage"):
         torch.as_strided_copy(back["self"], [2], [1], 19)
+
+
+def test_half_precision_complex_numbers_are_rebuilt_without_a_warning():
+    """PyTorch warns once in a process; this one may be over."""
+    program = (
+        "import torch; from traces.values import pack, unpack; "
+        "t = torch.arange(8, dtype=torch.uint8).view(torch.complex32); "
+        "assert unpack(pack({'t': t}))['t'].dtype is torch.complex32"
+    )
+    subprocess.run([sys.executable, "-W", "error", "-c", program], check=True)

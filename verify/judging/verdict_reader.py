@@ -37,6 +37,6 @@ class VerdictReader(VerdictStore):
     def is_current(self) -> bool:
         """Return True if this toolkit reads the store's format."""
         try:
-            return self._format() == verdicts._SCHEMA_VERSION
+            return self._format() == verdicts.SCHEMA_VERSION
         except sqlite3.DatabaseError as error:
             raise self._explained(error) from error

@@ -30,7 +30,7 @@ from verify.platforms import Platform
 from verify.signing import is_signed, sign
 
 WHOLE = "whole"  # replaces the case id: the kernel file passed a complete trial
-_SCHEMA_VERSION = 8
+SCHEMA_VERSION = 8
 _EARLIER = (1, 2, 3, 4, 5, 6, 7)  # formats that are not read; their verdicts are dropped
 PATIENCE_SECONDS = 60.0  # time to wait for another process that writes
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
@@ -185,7 +185,7 @@ class VerdictStore:
         try:
             self._write_ahead()
             self._db.execute("PRAGMA synchronous=FULL")  # in WAL mode: fsync before a commit returns
-            if self._format() != _SCHEMA_VERSION:
+            if self._format() != SCHEMA_VERSION:
                 self._create()
         except sqlite3.DatabaseError as error:
             self._db.close()
@@ -214,15 +214,15 @@ class VerdictStore:
         with self._db:
             self._db.execute("BEGIN IMMEDIATE")
             number = self._format()
-            if number not in (0, *_EARLIER, _SCHEMA_VERSION):
+            if number not in (0, *_EARLIER, SCHEMA_VERSION):
                 raise UserError(
-                    f"{self._path}: verdicts of format {number}, this toolkit reads {_SCHEMA_VERSION}; remove the file"
+                    f"{self._path}: verdicts of format {number}, this toolkit reads {SCHEMA_VERSION}; remove the file"
                 )
             if number in _EARLIER:
                 self._db.execute("DROP TABLE verdicts")
             self._db.execute(_TABLE)
             self._db.execute(_INDEX)
-            self._db.execute(f"PRAGMA user_version={_SCHEMA_VERSION}")
+            self._db.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
 
     def _explained(self, error: Exception) -> UserError:
         """Return an error that explains the failure and its remedy; only damage is a reason to remove the file."""
