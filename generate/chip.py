@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from verify import platforms
+from verify.limits import ChipLimits
 from verify.linking import own_language
 from verify.lint.profile import DEFAULT, Profile, load_profile
 from verify.platforms import Platform
@@ -34,12 +36,42 @@ def chip_fields(platform: Platform) -> dict[str, Any]:
         "dtypes": profile.dtypes,
         "absent_dtypes": [dtype for dtype in usual.dtypes if dtype not in profile.dtypes],
         "alignment": max(platform.alignment, profile.alignment),
+        "limits": list(_limits(platform.limits)),
         "forbidden": [_FORBIDDEN[rule] for rule in sorted(profile.forbidden)],
         "hinted": [(name, hint.rstrip(".")) for name, hint in hints.items() if hint],
         "missing": [name for name, hint in hints.items() if not hint],
         "annotations": sorted(usual.kernel.annotations - profile.kernel.annotations),
         "replaced": sorted(replaced),
     }
+
+
+def _limits(limits: ChipLimits) -> Iterator[str]:
+    """Yield a line for each limit that the platform's file states."""
+    if limits.grid:
+        dimensions = f"{len(limits.grid)} dimension{'s' * (len(limits.grid) > 1)}"
+        yield f"A grid has {dimensions} with at most {' x '.join(map(str, limits.grid))} programs."
+    if limits.block_elements:
+        yield f"A block has at most {limits.block_elements} elements, and so has every intermediate result."
+    for name in ("num_warps", "num_stages"):
+        if allowed := getattr(limits, name):
+            yield f"A launch that states {name} states {_alternatives(allowed)}."
+    for function, dtypes in limits.functions.items():
+        yield f"{function} takes only {_alternatives(dtypes)}."
+    if limits.dot_dtypes:
+        yield f"tl.dot takes only {_alternatives(limits.dot_dtypes)}."
+    for bound, sizes in (("at least", limits.dot_smallest), ("at most", limits.dot_largest)):
+        if sizes:
+            yield f"tl.dot takes blocks [M, K] and [K, N] with {bound} M={sizes[0]}, N={sizes[1]} and K={sizes[2]}."
+    if limits.dot_precision:
+        yield f"A tl.dot of float32 without input_precision computes in {limits.dot_precision}."
+    if limits.flush_denormals:
+        yield "Denormal numbers of float32 and bfloat16 become 0: scale before a product can be as small, not after it."
+
+
+def _alternatives(values: Sequence[Any]) -> str:
+    """Return values as `1, 2 or 4`."""
+    *first, last = map(str, values)
+    return f"{', '.join(first)} or {last}" if first else last
 
 
 def _lists(profile: Profile) -> list[frozenset[str]]:

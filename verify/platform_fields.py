@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt, model_validator
+
+from traces.errors import did_you_mean
+from verify.limits import ELEMENTS, PRECISIONS
+from verify.lint.profile import DEFAULT, load_profile
 
 _STRICT = ConfigDict(extra="forbid", strict=True)
 
 
 def _power_of_two(value: int) -> int:
     if value < 0 or value & (value - 1):
-        raise ValueError("has to be a power of two, in bytes, or 0")
+        raise ValueError("has to be a power of two")
     return value
 
 
@@ -23,6 +27,44 @@ class TargetFields(BaseModel):
     arch: int | str
     warp_size: PositiveInt
     shared_bytes: PositiveInt
+
+
+def _function(name: str) -> str:
+    kernel = load_profile(DEFAULT).kernel
+    constants = ("tl.pointer_type", "tl.PropagateNan")
+    functions = sorted(f for f in kernel.names - kernel.annotations if not f.startswith(constants))
+    if name not in functions:
+        suggestion = did_you_mean(name, functions) or ";"
+        raise ValueError(f"unknown function{suggestion} choose from {', '.join(functions)}")
+    return name
+
+
+_Sizes = Annotated[list[PositiveInt], Field(min_length=3, max_length=3)]  # M, N and K
+_Warps = Annotated[PositiveInt, AfterValidator(_power_of_two)]
+_Dtypes = Annotated[list[Literal[*ELEMENTS]], Field(min_length=1)]  # type: ignore[valid-type]
+_Function = Annotated[str, AfterValidator(_function)]
+
+
+class LimitFields(BaseModel):
+    """Limits of a chip; the fields are those of verify.limits.ChipLimits."""
+
+    model_config = _STRICT
+    grid: Annotated[list[PositiveInt], Field(min_length=1, max_length=3)] = []
+    block_elements: PositiveInt = 1
+    num_warps: Annotated[list[_Warps], Field(min_length=1)] = []
+    num_stages: Annotated[list[PositiveInt], Field(min_length=1)] = []
+    functions: dict[_Function, _Dtypes] = {}
+    dot_dtypes: _Dtypes = []
+    dot_smallest: _Sizes = []
+    dot_largest: _Sizes = []
+    dot_precision: Literal[*PRECISIONS] = "ieee"  # type: ignore[valid-type]
+    flush_denormals: bool = False
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        if any(low > high for low, high in zip(self.dot_smallest, self.dot_largest, strict=False)):
+            raise ValueError("dot_smallest has a size above that of dot_largest")
+        return self
 
 
 class Fields(BaseModel):
@@ -40,6 +82,7 @@ class Fields(BaseModel):
     targets: list[TargetFields] = []
     lint: str | dict[str, Any] = ""
     alignment: Annotated[int, AfterValidator(_power_of_two)] = 0
+    limits: LimitFields = LimitFields()
     compile_seconds: PositiveFloat | PositiveInt = 1
     execute_seconds: PositiveFloat | PositiveInt = 1
     memory_bytes: PositiveInt = 1
@@ -50,5 +93,5 @@ class Fields(BaseModel):
 
     @classmethod
     def known(cls) -> list[str]:
-        """Return the names of all fields, including those of a target."""
-        return [*cls.model_fields, *TargetFields.model_fields]
+        """Return the names of all fields, including those of targets and limits."""
+        return [*cls.model_fields, *TargetFields.model_fields, *LimitFields.model_fields]

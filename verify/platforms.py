@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
@@ -17,6 +17,7 @@ from traces import UserError
 from traces.errors import did_you_mean
 from traces.program import program_name
 from verify.documents import Document, loaded
+from verify.limits import ChipLimits
 
 PROFILES = Path(__file__).parent / "profiles"
 _LISTS = ("files", "system_files", "environment")
@@ -74,6 +75,7 @@ class Platform:
         sha256: Digest over the fields in the file and in its base files.
         typed: Name or path that selects it on the command line.
         alignment: Bytes to which every access has to be aligned, in addition to its element size.
+        limits: What the chip limits, beyond its dialect.
         device: PyTorch device type on which kernels run; empty for Triton's interpreter on host memory.
         device_files: Files that a confined child opens to reach the device (globs).
         system_files: Files that the driver reads.
@@ -90,6 +92,7 @@ class Platform:
     sha256: str
     typed: str
     alignment: int = 0  # bytes to which every access has to be aligned, beyond its element size
+    limits: ChipLimits = field(default_factory=ChipLimits)
     device: str = ""
     device_files: tuple[str, ...] = ()
     system_files: tuple[str, ...] = ()
@@ -230,6 +233,7 @@ def _of_file(path: Path, above: tuple[Path, ...] = ()) -> Platform:
         stated["lint"] = loaded(Path(fields["lint"]))  # an edit to the dialect's own file changes verdicts, too
     sha256 = _digest(stated)
     inherited["targets"] = [vars(target) for target in base_platform.targets]
+    fields["limits"] = base_platform.limits.changed(fields.get("limits", {}))
     return _platform({**inherited, **fields}, sha256, str(path))
 
 
@@ -244,11 +248,12 @@ def _checked(document: Document) -> dict[str, Any]:
     except ValidationError as error:
         # report unknown fields first: a missing field may be misspelt
         first = min(error.errors(), key=lambda e: e["type"] != "extra_forbidden")
-        location = first["loc"]
+        location = tuple(step for step in first["loc"] if step != "[key]")
         if location == ("base",) and first["type"] == "missing":
             raise document.error([], "no base: say from which platform the rest is taken, such as base: sim") from error
         if first["type"] != "extra_forbidden":
-            raise document.error(location, f"{'.'.join(map(str, location))}: {first['msg']}") from error
+            problem = first["msg"].removeprefix("Value error, ")
+            raise document.error(location, f"{'.'.join(map(str, location))}: {problem}") from error
         near = get_close_matches(str(location[-1]), Fields.known(), 1)
         hint = f"; do you mean {near[0]}?" if near else f"; there are: {', '.join(Fields.known())}"
         raise document.error(location, f"unknown field {'.'.join(map(str, location))}{hint}") from error

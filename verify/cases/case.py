@@ -24,7 +24,7 @@ from traces.subgraphs import is_subgraph, subgraph_of
 from traces.values import Packed, on_host, pack, unpack
 from traces.widening import answer
 from verify.cases import bags, left, oracle, polynomials, preconditions, ranks, references
-from verify.cases.elements import as_number, frozen, mapped, positive, promoted, widen
+from verify.cases.elements import as_number, frozen, mapped, positive, promoted, widen, without_denormals
 from verify.cases.packed import tensor_names, unsupported
 from verify.contract.random_state import Philox
 from verify.operators import adds_up, group, judged_as
@@ -169,6 +169,7 @@ class Expected:
         widened: The arguments in float64, or None.
         philox: Seed and offset from which the call draws.
         ask: Function that answers in ATen's place.
+        flushes: True if denormal numbers are 0 where the kernel runs.
     """
 
     overload: str
@@ -179,6 +180,7 @@ class Expected:
     widened: Packed | None = None
     philox: Philox = (0, 0)
     ask: Ask = field(default=aten_answer, compare=False)
+    flushes: bool = False
 
     @cached_property
     def nudged(self) -> list[Packed]:
@@ -266,12 +268,13 @@ def has_reference(case: Case) -> bool:
     return True
 
 
-def reference(case: Case, philox: Philox = (0, 0)) -> Expected:
+def reference(case: Case, philox: Philox = (0, 0), flushes: bool = False) -> Expected:
     """Run the operator twice on the CPU, each time on its own copy of the bytes, and return the answers.
 
     Args:
         case: The call to answer.
         philox: Seed and offset, for calls whose draws are fixed (verify/cases/references.py).
+        flushes: True to replace denormal numbers in the arguments by 0, for a chip that computes so.
 
     Returns:
         The native and the float64 answer, with the inputs that later comparisons need.
@@ -284,6 +287,7 @@ def reference(case: Case, philox: Philox = (0, 0)) -> Expected:
         before = case.load()
     except NotRecorded as error:
         raise NoReference(f"its arguments cannot be had: {error}") from error
+    before = mapped(before, without_denormals) if flushes else before
     unrecorded = unsupported(before.tree)
     if unrecorded:
         raise NoReference(f"an argument could not be recorded: {unrecorded}")
@@ -312,7 +316,7 @@ def reference(case: Case, philox: Philox = (0, 0)) -> Expected:
     if values.tree["return"] != native.tree["return"]:
         values = native
     sizes = _sizes(ask, case.overload, widened or before, native, philox)
-    return Expected(case.overload, before, native, values, sizes, widened, philox, ask)
+    return Expected(case.overload, before, native, values, sizes, widened, philox, ask, flushes)
 
 
 def _promoted(overload: str, before: Packed, native: Packed) -> Packed | None:

@@ -10,6 +10,7 @@ import torch
 
 from traces.values import Bytes, Packed, StorageSpan, TensorRef, pack, unpack
 
+SMALLEST_NORMAL = torch.finfo(torch.float32).smallest_normal  # that of bfloat16, too
 _PARTS = {torch.complex32: torch.float16, torch.complex64: torch.float32, torch.complex128: torch.float64}
 
 
@@ -27,6 +28,13 @@ def mapped(
         for i, (d, kinds) in enumerate(zip(packed.data, dtypes, strict=True))
     ]
     return replace(packed, data=data)
+
+
+def without_denormals(values: torch.Tensor) -> torch.Tensor:
+    """Return float32 or bfloat16 values with zeros of the same sign for denormal ones; return others unchanged."""
+    if values.dtype not in (torch.float32, torch.bfloat16):
+        return values
+    return torch.where(values.abs() < SMALLEST_NORMAL, values * 0, values)
 
 
 def positive(packed: Packed) -> Packed:

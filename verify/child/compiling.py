@@ -12,9 +12,11 @@ from verify.child.compiler_log import compiler_log
 from verify.child.guards import check_arguments, launching, notes
 from verify.child.launch_log import launch_log
 from verify.child.launches import grid_of, note, passed
+from verify.child.limiting import check_launch, patch_code_generation
 from verify.child.translated import patch_translation, translated
 from verify.child.tuning import patch_autotuners
 from verify.child.witness import witness
+from verify.limits import ChipLimits
 
 # for one program instance: CUDA C programming guide, table of compute capabilities; HIP has the same limit
 MAX_THREADS = 1024
@@ -59,8 +61,8 @@ class Targets:
 targets = Targets()
 
 
-def patch_compiler(every: list[dict[str, Any]]) -> None:
-    """Replace Triton's launch by compilation for all targets."""
+def patch_compiler(every: list[dict[str, Any]], limits: ChipLimits) -> None:
+    """Replace Triton's launch by compilation for all targets, within the limits of the chip."""
     targets.every = targets.now = every
     from triton import knobs
     from triton.runtime import driver
@@ -101,20 +103,22 @@ def patch_compiler(every: list[dict[str, Any]]) -> None:
                 knobs.compilation.always_compile = anew
             if anew:
                 self.device_caches.pop(0, None)
-            for target in targets.now:
-                try:
+            try:
+                check_launch(limits, self.__name__, sizes, named)
+                for target in targets.now:
                     try:
                         compiled = compile_for(target, usual)
                     except Exception:  # noqa: BLE001 - the usual integers failed; retry with the actual ones
                         compiled = compile_for(target, named)
-                except Exception as error:  # noqa: BLE001 - any exception of the compiler is its log
-                    notes.refused = notes.refused or compiler_log(error, "".join(linecache.getlines(file)))
-                    raise
+            except Exception as error:  # noqa: BLE001 - any exception of the compiler is its log
+                notes.refused = notes.refused or compiler_log(error, "".join(linecache.getlines(file)))
+                raise
         return compiled
 
     JITFunction.run = launch
     patch_autotuners()
     patch_translation()
+    patch_code_generation(limits)
 
 
 def _usual(value: Any) -> Any:

@@ -34,6 +34,7 @@ from verify.child.launch_log import launch_log
 from verify.child.launches import patch_texts
 from verify.child.libdevice import mend_libdevice
 from verify.child.loading import aim_loaded, described, load_wrappers
+from verify.child.numerics import patch_numerics
 from verify.child.reach import patch_rewriter, reached
 from verify.child.rerun import Rerun
 from verify.child.simulator import patch_interpreter, simulator
@@ -43,6 +44,7 @@ from verify.child.witness import witness
 from verify.contract.derive import Plan, call
 from verify.contract.random_state import bound
 from verify.excerpts import anonymous, cut_log
+from verify.limits import ChipLimits
 from verify.platforms import COMPILE, DEVICE, EXECUTE, TRIAL
 from verify.sandbox import wire
 
@@ -235,8 +237,11 @@ def serve(
     log_fd: int | None = None,
 ) -> None:
     """Answer the frames of `job` until the parent closes the socket; a witness writes to `log_fd`, if given."""
+    limits = ChipLimits().changed(job.get("limits", {}))
     if mode == COMPILE:
-        patch_compiler(job["targets"])
+        patch_compiler(job["targets"], limits)
+    if mode == EXECUTE:
+        patch_numerics(limits)
     with ExitStack() as stack:
         job["directory"] = stack.enter_context(tempfile.TemporaryDirectory())
         log = Path(job["directory"]) / "stderr.txt"

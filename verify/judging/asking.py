@@ -6,6 +6,7 @@ Each child processes one case at a time, whichever thread sends it, and is repla
 from __future__ import annotations
 
 import hashlib
+import json
 from contextlib import ExitStack, suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -117,6 +118,7 @@ class Children:
             "target": self._target(),
             "memory_bytes": self._platform.memory_bytes,
             "alignment": self._platform.alignment,
+            "limits": self._platform.limits.stated(),
         }
 
     def _target(self) -> str:
@@ -128,7 +130,9 @@ class Children:
         """Return the directory for compiled kernels of these sources; None for the interpreter, which needs none."""
         if self._cache is None or mode in (EXECUTE, RERUN):
             return None
-        sources = hashlib.sha256("\n".join(self._job.kernels[1:]).encode()).hexdigest()
+        limits = self._platform.limits.stated()  # a cached binary is not checked again
+        keys = (*self._job.kernels[1:], *([json.dumps(limits, sort_keys=True)] if limits else []))
+        sources = hashlib.sha256("\n".join(keys).encode()).hexdigest()
         directory = self._cache / sources
         directory.mkdir(parents=True, exist_ok=True)
         return str(directory.absolute())  # the child has another working directory

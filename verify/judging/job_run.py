@@ -70,7 +70,7 @@ class Run:
             return Begun()
         philox = pairs_of(self._job, case)[0]
         try:
-            expected = reference(case, philox)
+            expected = reference(case, philox, self._platform.limits.flush_denormals)
         except NoReference as error:
             return Begun(str(error))
         missing = unlisted(self._job.kernel, expected.before)

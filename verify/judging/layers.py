@@ -38,6 +38,7 @@ FILES = {
             "verify/child/interruption.py",
             "verify/child/lanes.py",
             "verify/child/libdevice.py",
+            "verify/child/numerics.py",
             "verify/child/quick.py",
         ),
         *("verify/child/races.py", "verify/child/simulator.py", "verify/child/unspecified.py"),
