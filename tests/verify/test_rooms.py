@@ -11,7 +11,10 @@ from verify.platforms import COMPILE, EXECUTE
 NAMES = ("verify.", "enable.", "generate.", "capture.", "torch._dynamo.", "torch._inductor.")
 OURS = f"sorted(m for m in sys.modules if m.startswith({NAMES}))"
 NEEDED = {"verify.child", "verify.contract", "verify.sandbox"}  # rooms
-FILES = {"verify.excerpts", "verify.platforms", "verify.documents", "verify.linking", "verify.meaning", "verify.syntax"}
+FILES = {
+    *("verify.excerpts", "verify.platforms", "verify.documents", "verify.language", "verify.limits", "verify.linking"),
+    *("verify.meaning", "verify.syntax"),
+}
 
 
 def strange(modules):
