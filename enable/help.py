@@ -19,7 +19,18 @@ from traces.program import program_name
 SECTIONS = {  # the commands under each heading of `enable --help`, in the order in which they are listed
     "Record": ("capture", "trace", "models", "survey"),
     "Measure": ("coverage", "report", "compare", "conformance"),
-    "Judge and write kernels": ("verify", "lint", "new", "refine", "generate", "campaign", "dialog", "tune", "fuse"),
+    "Judge and write kernels": (
+        "verify",
+        "lint",
+        "reduce",
+        "new",
+        "refine",
+        "generate",
+        "campaign",
+        "dialog",
+        "tune",
+        "fuse",
+    ),
     "Run": ("run", "export", "library"),
     "Set up": ("doctor", "platform", "shell"),
 }

@@ -38,6 +38,7 @@ ROOMS = {  # what a room imports beside itself and the files above all rooms
         "fuse": {"cover", "serve"},
         "survey": {"cover"},
         "train": {"serve", "fuse"},
+        "reduce": {"cover"},
         "refine": {"cover"},
         "campaigns": {"cover", "refine"},
         "tune": {"cover", "refine"},
@@ -45,7 +46,7 @@ ROOMS = {  # what a room imports beside itself and the files above all rooms
         "conformance": {"serve"},
         "commands": {
             *("serve", "cover", "trace_views", "fuse", "survey", "train", "refine", "campaigns", "tune", "report"),
-            "conformance",
+            *("conformance", "reduce"),
         },
     },
 }

@@ -71,6 +71,13 @@ def check_request(sources: Sequence[str], off: Sequence[str]) -> None:
 
 def verify_candidate(candidate: Candidate, request: VerifyRequest, judge: Judge, workspace: Workspace) -> TrialResult:
     """Judge a candidate on the requested cases. Raise UserError if a trace does not exist."""
+    return tried_candidate(candidate, request, judge, workspace)[0]
+
+
+def tried_candidate(
+    candidate: Candidate, request: VerifyRequest, judge: Judge, workspace: Workspace
+) -> tuple[TrialResult, KernelTrial]:
+    """Judge a candidate as `verify_candidate` does, and return the trial with its cases and verdicts, too."""
     if RUN in request.off and not judge.platform.targets:
         raise UserError(
             f"platform {judge.platform.name} names no target to compile for; choose another, or run the kernels"
@@ -82,7 +89,7 @@ def verify_candidate(candidate: Candidate, request: VerifyRequest, judge: Judge,
         if result.outcome is Outcome.PASS and request.sanitize:
             jobs = [trial.job(overload, cases) for overload, cases in trial.cases.items()]
             result = under_sanitizer(result, jobs, trial.verdicts, judge.platform, judge.confinement)
-    return result
+    return result, trial
 
 
 class Counting(Watcher):
