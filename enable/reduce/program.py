@@ -62,8 +62,11 @@ def program(reduction: Reduction, trials: Trials) -> str:
         main = _COMPARE.format(call=wrapper, reference=f"{operator}({named})")
     else:
         main = _RUN.format(call=wrapper)
-    if mode == EXECUTE and target is None:
-        imports = ["import os", "", 'os.environ["TRITON_INTERPRET"] = "1"', "", *imports]
+    if mode == EXECUTE or target is not None:  # the variable decides when triton is imported
+        setting = (
+            'os.environ["TRITON_INTERPRET"] = "1"' if target is None else 'os.environ.pop("TRITON_INTERPRET", None)'
+        )
+        imports = ["import os", "", setting, "", *imports]
     if any(word in main for word in ("inf", "nan")):
         imports.append("from math import inf, nan")
     return "\n".join([*head, *imports, "", "", reduction.source, "", "", main])

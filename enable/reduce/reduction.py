@@ -77,15 +77,13 @@ class Reducer:
     def _round(self) -> bool:
         """Apply all steps once; return True if one of them made the program or its inputs smaller."""
         before = self.result.source, self.result.arguments
+        self._answer = None
+        self._reduce_inputs()
         if self._trials.failure.outcome is Outcome.WRONG:
-            self._answer = None
-            self._reduce_inputs()
             self._answer = self._trials.judge(self.result.source, self.result.arguments)[1]
         for step in (edits.bodies, edits.parameters, edits.arguments, edits.expressions, edits.substitutions):
             self._delete()
             self._apply(step)
-        if self._trials.failure.outcome is not Outcome.WRONG:
-            self._reduce_inputs()
         return (self.result.source, self.result.arguments) != before
 
     def _delete(self) -> None:
