@@ -28,7 +28,8 @@ def simpler(arguments: Mapping[str, Any]) -> Iterator[Arguments]:
         yield {other: value for other, value in arguments.items() if other != name}
     sizes = sorted({n for tensor in _tensors(arguments) for n in tensor.shape}, reverse=True)
     for size in sizes:
-        yield from (_mapped(arguments, _resized, size, smaller) for smaller in SIZES if smaller < size)
+        smaller_sizes = sorted(n for n in {*SIZES, size // 2} if 0 < n < size)
+        yield from (_mapped(arguments, _resized, size, smaller) for smaller in smaller_sizes)
     yield _mapped(arguments, _without_first_dimension)
     yield _mapped(arguments, _contiguous)
     yield _mapped(arguments, _in_float32)

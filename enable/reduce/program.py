@@ -78,7 +78,7 @@ def _header(trials: Trials) -> list[str]:
     where = f"compiling for {target.backend}:{target.arch}" if target else f"running on {trials.platform.name}"
     versions = ", ".join(f"{name} {_version(name)}" for name in ("torch", "triton"))
     message = " ".join(headline(trials.verdict).split())
-    return [f"# {trials.failure.outcome} in {where}, with {versions}.", f"# {message}"]
+    return [f"# {trials.failure.outcome} when {where}, with {versions}.", f"# {message}"]
 
 
 def _version(package: str) -> str:

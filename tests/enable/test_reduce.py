@@ -161,7 +161,7 @@ def test_an_assertion_of_the_compiler(tmp_path):
     assert done.returncode == 0, done.stderr
     assert "COMPILE_ERROR: Assertion `ValueT::join" in done.stderr and "python small.py" in done.stdout
     text = (tmp_path / "small.py").read_text()
-    assert "COMPILE_ERROR in compiling for cuda:90" in text and "def unused" not in text
+    assert "COMPILE_ERROR when compiling for cuda:90" in text and "def unused" not in text
     again = subprocess.run([sys.executable, "small.py"], capture_output=True, text=True, cwd=tmp_path)
     assert again.returncode == 1 and "expected `join` to be monotonic" in again.stderr
 
