@@ -44,9 +44,10 @@ ROOMS = {  # what a room imports beside itself and the files above all rooms
         "tune": {"cover", "refine"},
         "report": {"cover", "trace_views", "refine", "campaigns", "tune"},
         "conformance": {"serve"},
+        "discover": set(),
         "commands": {
             *("serve", "cover", "trace_views", "fuse", "survey", "train", "refine", "campaigns", "tune", "report"),
-            *("conformance", "reduce"),
+            *("conformance", "reduce", "discover"),
         },
     },
 }

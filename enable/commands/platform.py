@@ -1,8 +1,9 @@
-"""Define `enable platform`: list platforms, and check a platform file."""
+"""Define `enable platform`: list platforms, check a platform file, and discover a chip's dialect."""
 
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -10,8 +11,13 @@ import typer
 from enable import completion
 from enable.help import Command, examples
 from enable.options import AsJson, Library
+from traces import UserError
 
-app = typer.Typer(help="List platforms, and check a platform file.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(
+    help="List platforms, check a platform file, and discover a chip's dialect.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
 
 
 @app.command("list", cls=Command, epilog=examples({"List the platforms": "enable platform list"}))
@@ -65,3 +71,88 @@ def check(
     )
     typer.echo(json.dumps(result.as_json()) if as_json else platform_check.library_lines(result, workspace))
     raise typer.Exit(0 if result.passed else 1)
+
+
+@app.command(
+    cls=Command,
+    epilog=examples(
+        {
+            "Discover what Triton compiles for a GPU that is not here": (
+                "enable platform discover --backend hip --arch gfx942 -o mychip.yaml"
+            ),
+            "Run the catalogue on a chip of your own": "enable platform discover --device mychip -o mychip.yaml",
+            "Try a part of the catalogue": (
+                "enable platform discover --backend cuda --arch 90 --only 'tl.exp*' --only atomics -o part.yaml"
+            ),
+        }
+    ),
+)
+def discover(  # noqa: PLR0913 - one parameter an option
+    context: typer.Context,
+    out: Annotated[
+        Path,
+        typer.Option("--out", "-o", metavar="FILE", help="Platform file to write; the reports are written beside it."),
+    ],
+    device: Annotated[
+        str, typer.Option(help="PyTorch device type on which the programs run. Without it, they are only compiled.")
+    ] = "",
+    backend: Annotated[
+        str, typer.Option(help="Triton's name for the backend, such as cuda or hip; the device's by default.")
+    ] = "",
+    arch: Annotated[str, typer.Option(help="Architecture, as the backend names it, such as 90 or gfx942.")] = "",
+    warp_size: Annotated[
+        int, typer.Option(min=0, help="Threads of a warp.", show_default="64 for hip, 32 for others")
+    ] = 0,
+    shared_bytes: Annotated[
+        int, typer.Option(min=0, help="Bytes of shared memory of a program.", show_default="by architecture")
+    ] = 0,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(help="Pattern of groups, features or entries to try; may be repeated.", show_default="all"),
+    ] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Processes that compile.")] = 2,
+    seconds: Annotated[int, typer.Option(min=1, help="Time limit for one program, in seconds.")] = 60,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Discover the dialect of a chip or compiler, and write its platform file.
+
+    Several hundred tiny programs are compiled in separate processes. With --device they also run, and their results
+    are compared with those of Triton's interpreter. Each failure becomes a rule with its evidence. An HTML page and a
+    JUnit XML file beside the platform file show every failure with a program that reproduces it.
+    """
+    from enable.discover.discovery import DiscoverOptions, discover
+    from enable.discover.output import check_path, write
+    from enable.discover.profile import summary
+    from enable.discover.verdicts import counts
+    from enable.stopping import sigterm_as_interrupt
+    from enable.tables import table
+    from enable.workspace import Workspace
+
+    if not device and not (backend and arch):
+        raise UserError("nothing to discover: add --device TYPE, or --backend NAME and --arch ARCH to compile only")
+    if bool(backend) != bool(arch):
+        raise UserError("--backend and --arch belong together: add the other one")
+    check_path(out, force)
+    target = int(arch) if arch.isdigit() else arch
+    options = DiscoverOptions(device, backend, target, warp_size, shared_bytes, tuple(only or ()), jobs, seconds)
+    with sigterm_as_interrupt():
+        discovery = discover(options)
+        written = write(discovery, out)
+    rows = counts(discovery.verdicts.values())
+    if as_json:
+        failures = {name: v.as_json() for name, v in discovery.verdicts.items() if v.failed}
+        stated = {"target": dict(discovery.target), "triton": discovery.triton, "torch": discovery.torch}
+        files = [str(path) for path in written]
+        typer.echo(json.dumps({**stated, "files": files, "groups": rows, "failures": failures}))
+        return
+    rules = ", ".join(f"{name} {count}" for name, count in summary(discovery).items() if count) or "none"
+    typer.echo(f"{table(rows)}\n\n{discovery.label}: rules: {rules}")
+    for path in written:
+        typer.echo(f"  {path}")
+    typer.echo(f"  next  {Workspace(context.obj).command('platform', 'check', platform_argument(out))}")
+
+
+def platform_argument(path: Path) -> str:
+    """Return a path in the form that --platform takes: with a directory, so that it is no name."""
+    return str(path) if path.parent != Path() else f"./{path}"
