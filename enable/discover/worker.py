@@ -25,7 +25,7 @@ MESSAGE = 300  # characters
 REPEATS = 3  # timed launches after the first one
 # exit statuses of a child: no more requests; a fresh child has to go on; the same, and the compiler works
 _DONE, _ANSWERED, _WORKS = 0, 3, 4
-_FILE = re.compile(r"(/[^/\s\"]*)*/\d+_\d+\.py")  # in which `answer` writes a program
+_FILE = re.compile(r"(/[^/\s\"]*)*/?\b\d+_\d+\.py")  # in which `answer` writes a program
 
 
 class WorkerJob:
@@ -172,12 +172,16 @@ def brief(error: BaseException) -> str:
 
 def _diagnostic(lines: list[str]) -> str:
     """Return the first line of a log that reports an error, or ""."""
-    return next((line.strip() for line in lines if any(word in line.lower() for word in ("error", "assert"))), "")
+    for word in ("error", "assertion"):
+        for line in lines:
+            if word in line.lower():
+                return line.strip()
+    return ""
 
 
 def _printed() -> str:
-    """Return the end of what this process and its compilers have printed for the current entry."""
-    return os.pread(2, LOG_BYTES, 0).decode(errors="replace")[-LAST_WORDS:]
+    """Return what this process and its compilers have printed for the current entry."""
+    return os.pread(2, LOG_BYTES, 0).decode(errors="replace")
 
 
 def _refusal(error: Exception) -> dict[str, Any]:
@@ -185,7 +189,7 @@ def _refusal(error: Exception) -> dict[str, Any]:
     log, message = _printed(), brief(error)
     if "error" not in message.removeprefix(type(error).__name__):  # such as: PassManager::run failed
         message = f"{message}; {_diagnostic(log.splitlines())}".removesuffix("; ")[:MESSAGE]
-    return {"status": REFUSED, "message": message, "log": f"{str(error)[-LAST_WORDS:]}\n{log}".strip()}
+    return {"status": REFUSED, "message": message, "log": f"{str(error)[-LAST_WORDS:]}\n{log[-LAST_WORDS:]}".strip()}
 
 
 def _serve(job: WorkerJob, answers: int) -> int:
@@ -260,7 +264,7 @@ def main() -> int:
         elif code != _ANSWERED:
             words, message = _printed(), _death(status, job.seconds)
             message = f"{message}: {_diagnostic(words.splitlines())}".removesuffix(": ")[:MESSAGE]
-            _write(answers, {"status": CRASHED, "message": message, "log": words})
+            _write(answers, {"status": CRASHED, "message": message, "log": words[-LAST_WORDS:]})
 
 
 if __name__ == "__main__":

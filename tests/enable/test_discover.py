@@ -194,8 +194,8 @@ def test_results_are_compared_with_the_interpreter(tmp_path):
 def test_programs_run_on_a_device(enable, monkeypatch):
     """With Triton's interpreter as the device's driver."""
     monkeypatch.setenv("TRITON_INTERPRET", "1")
-    words = ("platform", "discover", "--device", "cpu", "--backend", "cuda", "--arch", "90", "--only", "tl.abs")
-    status, out, err = enable(*words, "--only", "tl.atomic_xchg", "-o", "mychip.yaml", "--json")
+    words = ("platform", "discover", "--device", "cpu", "--backend", "cuda", "--arch", "90", "--only", "tl.abs[*")
+    status, out, err = enable(*words, "--only", "tl.atomic_xchg[dtype=bfloat16]", "-o", "mychip.yaml", "--json")
     assert status == 0, err
     failures = json.loads(out)["failures"]
     assert failures["tl.atomic_xchg[dtype=bfloat16]"]["verdict"] == CRASHED  # the interpreter has no such exchange
