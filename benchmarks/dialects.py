@@ -46,9 +46,9 @@ PLUGINS = """\
 
 ## Plugins
 
-One package on PyPI that declares a Triton backend installs here: `triton-msl` 0.3.0, for Metal. Triton 3.9 loads it,
-and it refuses every program: `KeyError: 'Keyword argument fpsan_homomorphic_casts was specified but unrecognised'`. It
-was written for Triton 3.7, and needs Apple's compiler.
+One package on PyPI declares a Triton backend: `triton-msl` 0.3.0, for Metal, written for Triton 3.7. With its files on
+the path Triton 3.9 loads it, but each of four programs tried failed before it was compiled: `KeyError: 'Keyword argument
+fpsan_homomorphic_casts was specified but unrecognised'`. Its programs also need Apple's compiler.
 """
 
 
