@@ -47,8 +47,9 @@ PLUGINS = """\
 ## Plugins
 
 One package on PyPI declares a Triton backend: `triton-msl` 0.3.0, for Metal, written for Triton 3.7. With its files on
-the path Triton 3.9 loads it, but each of four programs tried failed before it was compiled: `KeyError: 'Keyword argument
-fpsan_homomorphic_casts was specified but unrecognised'`. Its programs also need Apple's compiler.
+the path Triton 3.9 loads it, but each of four programs tried failed before it was compiled:
+`KeyError: 'Keyword argument fpsan_homomorphic_casts was specified but unrecognised'`. Its programs also need Apple's
+compiler.
 """
 
 
