@@ -22,7 +22,7 @@ from verify.cases.case import case_of_values
 from verify.child.probe import KERNEL
 from verify.contract.derive import Plan
 from verify.contract.kernel_file import KernelFile
-from verify.judging.dialect import is_refused, outside
+from verify.judging.dialect import outside, refused_file
 from verify.judging.job import RUN, Job
 from verify.judging.judge import Judge
 from verify.judging.verdicts import VerdictStore
@@ -125,7 +125,7 @@ def check(name: str, library: Callable[[Platform], Library], on_step: Callable[[
     broken: dict[KernelFile, tuple[Violation, ...]] = {}
     for kernel in over(kernels, len(kernels), f"platform check {platform.name}: dialect"):
         broken |= {kernel: violations} if platform.lint != DEFAULT and (violations := outside(kernel, platform)) else {}
-    refused = tuple(_name(kernel) for kernel in broken if is_refused(kernel, platform))
+    refused = tuple(_name(kernel) for kernel in broken if refused_file(kernel, platform))
     first = {_name(kernel): str(violations[0]) for kernel, violations in broken.items()}
     return PlatformCheck(platform, tuple(steps), len(kernels), first, refused, tuple(_lacks(broken)))
 

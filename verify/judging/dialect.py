@@ -110,16 +110,16 @@ def outside(kernel: KernelFile, platform: Platform) -> tuple[Violation, ...]:
     return _broken(kernel, platform.lint, platform.sha256)
 
 
-def is_refused(kernel: KernelFile, platform: Platform) -> bool:
-    """Return True if the dialect refuses the file for every call."""
-    return refused_whole(kernel, outside(kernel, platform), load_profile(platform.lint), platform) is not None
+@lru_cache(maxsize=4096)
+def refused_file(kernel: KernelFile, platform: Platform) -> tuple[Outcome, Violation] | None:
+    """Return the outcome and the reason if the platform's dialect refuses the file for every call, else None."""
+    return refused_whole(kernel, outside(kernel, platform), load_profile(platform.lint), platform)
 
 
 def refusal(job: Job, platform: Platform) -> Verdict | None:
     """Return the verdict for every case of a job if the dialect refuses one of its files whole, else None."""
-    profile = load_profile(platform.lint)
     for kernel in _checked(job, platform).values():
-        whole = refused_whole(kernel, _broken(kernel, platform.lint, platform.sha256), profile, platform)
+        whole = refused_file(kernel, platform)
         if whole is not None:
             outcome, first = whole
             detail = described(first, kernel, platform.name)
@@ -129,11 +129,11 @@ def refusal(job: Job, platform: Platform) -> Verdict | None:
 
 def marks(job: Job, platform: Platform) -> tuple[tuple[str, str], ...]:
     """Return the marks of violations that concern only the calls that compile them (see `Job`)."""
-    described_marks: dict[str, str] = {}
+    texts: dict[str, str] = {}
     for role, kernel in _checked(job, platform).items():
-        for mark, violation in _marks(kernel, _broken(kernel, platform.lint, platform.sha256), role):
-            described_marks.setdefault(mark, described(violation, kernel, platform.name))
-    return tuple(described_marks.items())
+        for mark, violation in _marks(kernel, outside(kernel, platform), role):
+            texts.setdefault(mark, described(violation, kernel, platform.name))
+    return tuple(texts.items())
 
 
 def described(violation: Violation, kernel: KernelFile, dialect: str) -> str:
