@@ -195,8 +195,8 @@ def patch_torch() -> None:
             setattr(module, name, _or_sim(name, getattr(module, name)))
 
 
-_OF_ACCELERATORS = {
-    *("synchronize", "empty_cache", "current_stream", "set_stream", "get_device_capability", "memory_stats"),
+_OF_ACCELERATORS = {  # not current_stream: torch.compile knows that function itself, and would keep its graphs alive
+    *("synchronize", "empty_cache", "set_stream", "get_device_capability", "memory_stats"),
     *("memory_allocated", "max_memory_allocated", "memory_reserved", "max_memory_reserved"),
     *("reset_peak_memory_stats", "reset_accumulated_memory_stats"),
 }

@@ -14,7 +14,7 @@ from enable.options import AsJson, Library
 from traces import UserError
 
 app = typer.Typer(
-    help="List platforms, check a platform file, and discover a chip's dialect.",
+    help="List and check platforms, and write the file of a chip.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -82,7 +82,7 @@ def check(
             ),
             "Run the catalogue on a chip of your own": "enable platform discover --device mychip -o mychip.yaml",
             "Try a part of the catalogue": (
-                "enable platform discover --backend cuda --arch 90 --only 'tl.exp*' --only atomics -o part.yaml"
+                "enable platform discover --backend cuda --arch 90 --only atomics -o part.yaml"
             ),
         }
     ),
@@ -115,7 +115,7 @@ def discover(  # noqa: PLR0913 - one parameter an option
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Discover the dialect of a chip or compiler, and write its platform file.
+    """Write the platform file of a chip or a compiler.
 
     Several hundred tiny programs are compiled in separate processes. With --device they also run, and their results
     are compared with those of Triton's interpreter. Each failure becomes a rule with its evidence. An HTML page and a

@@ -41,7 +41,7 @@ def command(  # noqa: PLR0913 - each is an option of the command
     minutes: Annotated[float, typer.Option(min=0.01, help="Maximum minutes.")] = 10.0,
     platform: Platform = PLATFORM,
 ) -> None:
-    """Reduce a failing kernel and its inputs to a minimal program, for a bug report.
+    """Reduce a failing kernel and its inputs to a minimal program.
 
     The command removes statements, branches, parameters, expressions and parts of the inputs as long as the judge gives
     the same outcome and the same message. It writes one Python file that needs only torch and triton. A kernel that

@@ -144,7 +144,7 @@ def test_kernels_are_composed_and_judged(enable, record, tmp_path):
         (lambda: torch.ones(3).mul_(2), {}, ["small", "--op", "mul_.Tensor"], "writes an argument"),
         (lambda: torch.rand(3).bernoulli(), {}, ["small", "--op", "bernoulli"], "draws random numbers"),
         (lambda: torch.nonzero(torch.ones(3)), {}, ["small", "--op", "nonzero"], "decides by data how large"),
-        (chains, {}, [], "name a MODEL that was captured with --dataflow"),
+        (chains, {}, [], "name a TRACE that was captured with --dataflow"),
     ],
 )
 def test_bad_input_is_told_in_a_line(enable, record, program, how, words, told):

@@ -270,7 +270,7 @@ def test_operators_for_cpus_alone_are_counted_nowhere(workspace, tmp_path, capsy
 def test_help_names_no_types_of_python(capsys):
     assert run(["report", "--help"]) == 0
     text = capsys.readouterr().out
-    assert "TRACE <text>" in text and "--port N" in text and "--platform NAME" in text
+    assert "TRACE" in text and "--port N" in text and "--platform NAME" in text
     assert not [word for word in ("str>", "int>", "list[") if word in text]
 
 
