@@ -26,7 +26,7 @@ _WIDTH = 96  # cells are cut to this many characters
 _COMFORTABLE = 20  # width that a text column keeps while names take over 2/5 of the terminal; narrower, it is dropped
 _READABLE = 12  # a text column that may not be dropped keeps this width while optional columns are left
 _NARROWEST = 8  # minimum width of a text column, however narrow the terminal is
-_BREAKS = re.compile(r"(\s+|(?<=[_/])(?=[^_/])|(?<=::)|(?<=[a-z_]\.)(?=[A-Za-z]))")  # where a line of a cell may end
+_BREAKS = re.compile(r"(\s+|(?<=[_/])(?=[^_/])|(?<=::)|(?<=[a-z_]\.)(?=[A-Za-z]))")  # where a cell's line may end
 
 
 def markdown_table(rows: list[dict[str, Any]]) -> str:

@@ -20,7 +20,7 @@ _COLOURS = {
     **dict.fromkeys(("ABORTED", "REFUSED", "OUT_OF_DIALOGS", "NOT_BEGUN", "DIFFERS"), _RED),
 }
 LAYOUT = "\n\t"  # control characters that texts with several lines keep, for `printable`
-_LABEL = re.compile(r" *\S+( \S+)* {2,}")  # the first column of a summary
+_LABEL = re.compile(r" *\S+( \S+)* {2,}")  # a summary's first column
 _OUTCOME = re.compile(rf"({'|'.join(sorted(_COLOURS, key=len, reverse=True))})\b")
 
 

@@ -156,7 +156,7 @@ def _dialect(profile: Profile) -> dict[str, Any]:
     host, kernel = profile.host, profile.kernel
     tensor = {n for n, kinds in host.attributes.items() if kinds & {"tensor", "tensors", "value"}}
     tensor -= profile.hints.keys()  # allowed, such as item, but rarely the right choice
-    # a wrapper may name a type of the language that kernels for a chip may not compute in
+    # a wrapper may name a type that kernels for a chip may not compute in
     values = [n for n in host.values if n not in profile.hints and (n[:3] != "tl." or n in kernel.names)]
     return {
         "imports": [

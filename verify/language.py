@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 
 from verify import syntax
 
-MODULE = "language"  # name of the block module
+MODULE = "language"  # block module
 _PREFIX = "tl_"
 _MODULES = ("tl.", "tl.math.")  # Triton has most mathematical functions in both
 

@@ -14,13 +14,13 @@ from enable.discover.pool import ENTRY_SECONDS, WorkerPool
 from enable.discover.verdicts import SLOW, EntryVerdict, explained, verdict
 from traces import UserError
 
-# Bytes of shared memory of a program: CUDA C programming guide, table of compute capabilities; AMD's CDNA manuals.
+# Bytes of shared memory per program: CUDA C programming guide, table of compute capabilities; AMD's CDNA manuals.
 SHARED_BYTES: dict[int | str, int] = {
     **{75: 65536, 80: 166912, 86: 101376, 87: 166912, 89: 101376, 90: 232448, 100: 232448, 103: 232448, 120: 101376},
     **{"gfx90a": 65536, "gfx942": 65536, "gfx950": 163840},
 }
 USUAL_SHARED_BYTES = 65536
-WAVES = {"hip": 64}  # threads of a warp, by backend; 32 elsewhere
+WAVES = {"hip": 64}  # threads per warp, by backend; 32 elsewhere
 SMALL = 1  # block size from which the search for the smallest failing form begins
 
 

@@ -12,7 +12,7 @@ from textwrap import indent
 from typing import Any
 
 WARPS = 4  # Triton's default
-SIZE = 64  # elements in a flat entry: two per thread of a warp of 32
+SIZE = 64  # elements in a flat entry: two per thread of a 32-thread warp
 
 # PyTorch name -> Triton name
 FLOATS = {"float16": "float16", "bfloat16": "bfloat16", "float32": "float32", "float64": "float64"}

@@ -13,7 +13,7 @@ SCOPES, ORDERS = ("cta", "gpu", "sys"), ("relaxed", "acquire", "release", "acq_r
 COUNTERS = {"float16", "bfloat16", "float32", "float64", "int32", "int64", "uint32", "uint64"}
 MEMORY_DTYPES = ("int8", "float16", "float32")
 
-# form -> statements that set z, and the offsets of the store
+# form -> statements that set z, and the store's offsets
 FORMS = {
     "mask": ("z = tl.load(x_ptr + i, mask=i < N - 3)", "i, z, mask=i < N - 3"),
     "mask and other": ("z = tl.load(x_ptr + i, mask=i % 3 == 0, other=1)", "i, z"),

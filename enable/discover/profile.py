@@ -16,8 +16,8 @@ from verify.lint.profile import DEFAULT
 from verify.platform_fields import Fields
 
 BASE = "sim"
-SHOWN = 3  # lines of evidence for one rule; the report has all
-COMMENT = 200  # characters of one line of evidence
+SHOWN = 3  # evidence lines for one rule; the report has all
+COMMENT = 200  # characters in one evidence line
 
 
 def base_lists() -> dict[str, Any]:

@@ -197,7 +197,7 @@ def _block(group: list[EntryVerdict], base: Mapping[str, Any]) -> Iterator[Diale
 
 
 def _grid(group: list[EntryVerdict], base: Mapping[str, Any]) -> Iterator[DialectRule]:
-    yield from _notes(each for each in group if each.failed)  # the sizes of dimensions are not tried
+    yield from _notes(each for each in group if each.failed)  # dimension sizes are not tried
 
 
 def _option(group: list[EntryVerdict], base: Mapping[str, Any]) -> Iterator[DialectRule]:

@@ -18,7 +18,7 @@ SLOW_FACTOR, SLOW_MILLISECONDS = 100, 1.0  # an entry is slow beyond both: times
 # relative to the largest value: hardware approximates functions, and rounds intermediate results of narrow dtypes
 TOLERANCES = {"float64": 1e-9, "float32": 1e-5, "float16": 4e-3, "bfloat16": 3e-2}
 LOOSE = {"products": 4e-3, "libdevice": 1e-4}  # by group: tf32 products, and functions that trade accuracy for speed
-TOLERANCE_8 = 0.13  # a rounding of a float8 with two bits of mantissa
+TOLERANCE_8 = 0.13  # a float8 rounding with two mantissa bits
 
 
 @dataclass(frozen=True)

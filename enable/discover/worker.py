@@ -18,8 +18,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-COMPILED, REFUSED, FAILED, CRASHED = "compiled", "refused", "failed", "crashed"  # statuses of answers
-LAST_WORDS = 2000  # characters of a log that a report shows
+COMPILED, REFUSED, FAILED, CRASHED = "compiled", "refused", "failed", "crashed"  # answer statuses
+LAST_WORDS = 2000  # log characters that a report shows
 LOG_BYTES = 1 << 20  # a compiler that fails prints a whole module
 MESSAGE = 300  # characters
 REPEATS = 3  # timed launches after the first one
@@ -248,7 +248,7 @@ def main() -> int:
     job = WorkerJob(fields)
     answers = os.dup(1)
     with tempfile.TemporaryFile(dir=job.directory) as log:
-        os.dup2(log.fileno(), 2)  # the log of the current entry, from compilers and kernels
+        os.dup2(log.fileno(), 2)  # the current entry's log, from compilers and kernels
         os.dup2(log.fileno(), 1)
     job.prepare()
     while True:

@@ -67,7 +67,7 @@ def served(unverified=False):
 def test_a_file_that_lint_refuses_never_runs_and_counts_nowhere(enable):
     put(SLY)
     found = row(enable)
-    assert found["outcome"] == "CHEAT" and "exp.py: [module-state] module-level code" in found["detail"]
+    assert found["outcome"] == "CHEAT" and "dialect of sim: module-level code: " in found["detail"]
     assert enable("verify", str(PLACE))[1].startswith("exp.py: CHEAT [lint]")
     assert served() == [] and served(unverified=True) == []
     status, _, err = enable("export", "out")

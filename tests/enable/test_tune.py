@@ -90,7 +90,7 @@ def test_a_faster_kernel_is_accepted_and_what_it_taught_kept(home, tmp_path, cap
     assert {s["shape"] for s in skill["support"]} == set(NAMES)
     assert all(s["before_us"] > s["after_us"] for s in skill["support"])
     (tree,) = searches(Workspace(home))
-    assert [(n["number"], n["move"], n["outcome"]) for n in tree["nodes"]] == [
+    assert [(n["number"], n["move"], n["state"]) for n in tree["nodes"]] == [
         (0, "in force", "PASSED"),
         (1, "inherit", "PASSED"),
     ]
@@ -112,7 +112,7 @@ def test_what_is_wrong_is_neither_timed_nor_accepted_however_fast(home, tmp_path
     found = json.loads(capsys.readouterr().out)
     assert (found["exit"], found["kernel"], found["gain"]) == ("NOT_FASTER", None, None)
     (tree,) = searches(Workspace(home))
-    assert tree["nodes"][1]["outcome"] == "OUT_OF_DIALOGS" and tree["nodes"][1]["mean"] == 0
+    assert tree["nodes"][1]["state"] == "OUT_OF_DIALOGS" and tree["nodes"][1]["mean"] == 0
     assert not (home / "kernels").exists() and not (home / "skills.jsonl").exists()
 
 

@@ -96,7 +96,7 @@ def test_no_case_is_no_pass(tmp_path):
         ((str(HONEST), "--op", "expp"), "did you mean exp"),
         ((str(HONEST), "--cases", "mine"), "choose from opinfo, extended, traces, trace:NAME"),
         ((str(HONEST), "--cases", "trace:none"), "no trace 'none'"),
-        ((str(HONEST), "--without", "run"), "'run' cannot be left out; choose from lint, compile"),
+        ((str(HONEST), "--without", "run"), "'run' cannot be left out, did you mean rerun? choose from lint, compile"),
         ((str(HONEST), "--without", "x"), "'x' is not a layer"),
         ((str(HONEST), "--profile", "x"), "choose one of: mtia-like, triton, triton-cuda"),
         ((str(HONEST), "--sandbox", "x"), "choose from full, none"),

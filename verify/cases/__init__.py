@@ -4,6 +4,6 @@ import warnings
 
 import torch
 
-with warnings.catch_warnings():  # PyTorch warns of the first complex32 tensor in a process; cases have them on purpose
+with warnings.catch_warnings():  # PyTorch warns once in a process about complex32, which cases have on purpose
     warnings.filterwarnings("ignore", "ComplexHalf", UserWarning)
     torch.empty(0, dtype=torch.complex32)

@@ -13,7 +13,7 @@ from typing import Any
 from verify.limits import ELEMENTS, ChipLimits
 
 _DTYPES = {element: dtype for dtype, element in ELEMENTS.items()}
-_METHODS = {"cast": ("cast", "to")}  # methods of a tensor that are not named like their function
+_METHODS = {"cast": ("cast", "to")}  # tensor methods that are not named like their function
 
 
 class BeyondLimit(Exception):

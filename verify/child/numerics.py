@@ -10,8 +10,8 @@ import numpy as np
 
 from verify.limits import PRECISIONS, ChipLimits
 
-_MANTISSA = PRECISIONS["ieee"]  # explicit bits of a float32
-# Functions of the interpreter's builder through which numbers are computed, loaded and stored; others use these.
+_MANTISSA = PRECISIONS["ieee"]  # a float32's explicit bits
+# The interpreter builder's functions through which numbers are computed, loaded and stored; others use these.
 _COMPUTING = (
     *("binary_op", "unary_op", "ternary_op", "cast_impl", "create_fma", "create_erf", "create_rsqrt", "create_dot"),
     *("create_dot_scaled", "create_extern_elementwise", "create_masked_load", "create_masked_store"),

@@ -166,7 +166,7 @@ class KernelTrial:
         """Return the job that judges an overload's cases with this trial's options."""
         first, off = first and self._options.first, self._options.off
         job = replace(self._serve(overload), cases=tuple(cases), repeats=REPEATS, off=off, first=first)
-        # the judge checks each call by the dialect of a platform that has its own; else the file was checked before
+        # the judge checks each call if the platform has its own dialect; otherwise the file was checked before
         return replace(job, dialect="" if self._of_platform else None)
 
     @property

@@ -24,7 +24,7 @@ STRIDED = "strided"
 SPARSE = "sparse_coo"
 DIRECTORY = Path(__file__).parents[1] / "profiles"
 FORBIDDEN = ("scatter-store", "half-maths")  # rules beyond the allow-lists of names
-_LANGUAGE_NAME = re.compile(r"\btl(?:\.[A-Za-z_]\w*)+")  # a name of Triton's language in a hint
+_LANGUAGE_NAME = re.compile(r"\btl(?:\.[A-Za-z_]\w*)+")  # a Triton name in a hint
 _STATED = (
     "version",
     "name",
