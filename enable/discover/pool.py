@@ -10,7 +10,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from queue import SimpleQueue
 from types import TracebackType
@@ -104,13 +104,12 @@ class WorkerPool:
     def __enter__(self) -> Self:
         self._directory = tempfile.TemporaryDirectory(prefix="enable-discover-", ignore_cleanup_errors=True)
         self._settings["directory"] = self._directory.name
-        try:
+        with ExitStack() as failed:
+            failed.callback(self.close)
             for _ in range(self._jobs):
                 self._workers.append(EntryWorker(self._settings, self._interpreted))
                 self._idle.put(self._workers[-1])
-        except BaseException:
-            self.close()
-            raise
+            failed.pop_all()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
@@ -118,9 +117,12 @@ class WorkerPool:
 
     def close(self) -> None:
         """End the processes and remove their files."""
+        self._end_workers()
+        self._directory.cleanup()
+
+    def _end_workers(self) -> None:
         for worker in self._workers:
             worker.end()
-        self._directory.cleanup()
 
     def describe(self) -> dict[str, Any]:
         """Return the target and the versions in each process, or the problem that prevents compilation."""
@@ -138,15 +140,12 @@ class WorkerPool:
         def one(entry: CatalogueEntry) -> None:
             done(entry, self.ask(entry, timed))
 
-        with ThreadPoolExecutor(self._jobs) as threads:
-            try:
-                for future in [threads.submit(one, entry) for entry in entries]:
-                    future.result()
-            except BaseException:
-                threads.shutdown(wait=False, cancel_futures=True)
-                for worker in self._workers:
-                    worker.end()  # the threads that wait for answers return
-                raise
+        with ThreadPoolExecutor(self._jobs) as threads, ExitStack() as failed:
+            failed.callback(self._end_workers)  # the threads that wait for answers return
+            failed.callback(threads.shutdown, wait=False, cancel_futures=True)
+            for future in [threads.submit(one, entry) for entry in entries]:
+                future.result()
+            failed.pop_all()
 
     def ask(self, entry: CatalogueEntry, timed: bool = True) -> dict[str, Any]:
         """Return the answer for one entry. An entry that fails in a used process is tried again in a fresh one."""

@@ -13,7 +13,6 @@ from enable.discover.rules import ALIGNMENT, FORBIDDEN, HINT, LIMIT, NOTE, REMOV
 from traces import UserError
 from verify import platforms
 from verify.lint.profile import DEFAULT
-from verify.platform_fields import Fields
 
 BASE = "sim"
 SHOWN = 3  # evidence lines for one rule; the report has all
@@ -85,7 +84,7 @@ def _evidence(rule: DialectRule, margin: str) -> list[str]:
 
 
 def limits_lines(rules: Iterable[DialectRule]) -> list[str]:
-    """Return the mapping `limits`, or its text in comments if this toolkit's platform files have no such field."""
+    """Return the lines of `limits`."""
     limits = list(_of(rules, LIMIT))
     if not limits:
         return []
@@ -97,7 +96,7 @@ def limits_lines(rules: Iterable[DialectRule]) -> list[str]:
     lines += ["  functions:"] if functions else []
     for rule in functions:
         lines += [*_evidence(rule, "    "), f"    {rule.key[1]}: {json.dumps(rule.value)}"]
-    return lines if "limits" in Fields.model_fields else [f"# {line}" for line in lines]
+    return lines
 
 
 def _removals(rules: list[DialectRule]) -> list[str]:

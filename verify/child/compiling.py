@@ -13,7 +13,7 @@ from verify.child.guards import check_arguments, launching, notes
 from verify.child.launch_log import launch_log
 from verify.child.launches import grid_of, note, passed
 from verify.child.limiting import check_launch, patch_code_generation
-from verify.child.translated import patch_translation, translated
+from verify.child.translated import translated
 from verify.child.tuning import patch_autotuners
 from verify.child.witness import witness
 from verify.limits import ChipLimits
@@ -117,7 +117,6 @@ def patch_compiler(every: list[dict[str, Any]], limits: ChipLimits) -> None:
 
     JITFunction.run = launch
     patch_autotuners()
-    patch_translation()
     patch_code_generation(limits)
 
 

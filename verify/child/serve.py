@@ -38,7 +38,7 @@ from verify.child.numerics import patch_numerics
 from verify.child.reach import patch_rewriter, reached
 from verify.child.rerun import Rerun
 from verify.child.simulator import patch_interpreter, simulator
-from verify.child.translated import translated
+from verify.child.translated import patch_translation, translated
 from verify.child.tuning import TUNES, tuning
 from verify.child.witness import witness
 from verify.contract.derive import Plan, call
@@ -240,6 +240,8 @@ def serve(
     limits = ChipLimits().changed(job.get("limits", {}))
     if mode == COMPILE:
         patch_compiler(job["targets"], limits)
+        if job.get("marks"):
+            patch_translation()
     if mode == EXECUTE:
         patch_numerics(limits)
     with ExitStack() as stack:
