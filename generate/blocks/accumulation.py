@@ -113,7 +113,7 @@ def reduce_along(self, dim, index, source, kind, include_self, out=None):
         mode, encode, decode, storage = kind[1:], rising if kind == "amax" else falling, ordered_float, bits
         neutral_value = torch.iinfo(bits).min if kind == "amax" else torch.iinfo(bits).max
     else:
-        raise RuntimeError(f"reduce {kind}; choose from sum, prod, mean, amax, amin")
+        raise RuntimeError(f"reduce must be sum, prod, mean, amax or amin, got {kind}")
     encode, decode = (encode, decode) if floats else (identity, None)
     totals = torch.empty(self.shape, dtype=storage, device=device)
     if include_self:

@@ -100,15 +100,21 @@ def lengths_of(log_probs, targets, input_lengths, target_lengths, blank):
         RuntimeError: As ATen does, if shapes, dtypes or lengths do not fit.
     """
     if log_probs.dim() != 3 or not log_probs.numel() or targets.dim() not in (1, 2):
-        raise RuntimeError(f"log-probabilities {tuple(log_probs.shape)} for targets {tuple(targets.shape)}")
+        raise RuntimeError(
+            f"log_probs must be [T, N, C], targets [N, S] or [S]: {tuple(log_probs.shape)} and {tuple(targets.shape)}"
+        )
     if targets.dtype not in (torch.int32, torch.int64) or not 0 <= blank < log_probs.shape[2]:
-        raise RuntimeError(f"targets of {targets.dtype}, blank {blank} of {log_probs.shape[2]} labels")
+        raise RuntimeError(
+            f"targets must be int32 or int64 and blank in [0, {log_probs.shape[2]}), got {targets.dtype} and {blank}"
+        )
     T, N, device = log_probs.shape[0], log_probs.shape[1], log_probs.device
     if isinstance(input_lengths, torch.Tensor):
         lengths = [input_lengths, target_lengths]
         floats = any([t.is_floating_point() or t.dtype == torch.bool for t in lengths])
         if floats or input_lengths.numel() != N or target_lengths.numel() != N:
-            raise RuntimeError(f"lengths {[tuple(t.shape) for t in lengths]} of {[t.dtype for t in lengths]} for {N}")
+            raise RuntimeError(
+                f"expected {N} integer lengths, got {[tuple(t.shape) for t in lengths]}, {[t.dtype for t in lengths]}"
+            )
         table = torch.empty(3 * N + 5, dtype=torch.int64, device=device)
         steps = tuple([walk([t], range(t.dim()), False) for t in lengths])
         lengths_kernel[(1,)](input_lengths, target_lengths, table, N, steps, BLOCK=1024)
@@ -117,14 +123,20 @@ def lengths_of(log_probs, targets, input_lengths, target_lengths, blank):
         count = table.select(0, 3 * N + 4).item()
     else:
         if len(input_lengths) != N or len(target_lengths) != N:
-            raise RuntimeError(f"lengths of {len(input_lengths)} and {len(target_lengths)} sequences for {N}")
+            raise RuntimeError(
+                f"expected lengths for {N} sequences, got {len(input_lengths)} and {len(target_lengths)}"
+            )
         least, most, fewest, longest = min(input_lengths), max(input_lengths), min(target_lengths), max(target_lengths)
         count, table = sum(target_lengths), None
     if min(least, fewest) < 0 or most > T:
-        raise RuntimeError(f"from {least} to {most} steps of {T}, from {fewest} labels on")
+        raise RuntimeError(
+            f"input lengths must be in [0, {T}] and target lengths >= 0, got {least} to {most} and at least {fewest}"
+        )
     wrong = targets.shape[0] != count if targets.dim() == 1 else targets.shape[0] != N or targets.shape[1] < longest
     if wrong:
-        raise RuntimeError(f"targets {tuple(targets.shape)} for {N} sequences of {count} labels, up to {longest}")
+        raise RuntimeError(
+            f"targets {tuple(targets.shape)} do not fit {N} sequences with {count} labels, the longest {longest}"
+        )
     if table is None:
         offsets = [sum(target_lengths[:k]) for k in range(N)] if targets.dim() == 1 else [0] * N
         table = integer_list([*input_lengths, *target_lengths, *offsets], device)

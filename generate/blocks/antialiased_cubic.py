@@ -171,7 +171,7 @@ def expect_images(input_size, output_size):
     """Raise RuntimeError, as ATen does, unless both sizes describe images [N, C, H, W] with C, H, W > 0."""
     sizes = (*input_size[1:], *output_size)
     if len(input_size) != 4 or len(output_size) != 2 or min(*input_size, *sizes) < 0 or 0 in sizes:
-        raise RuntimeError(f"resampling of {tuple(input_size)} to {tuple(output_size)}")
+        raise RuntimeError(f"cannot resample sizes {tuple(input_size)} to {tuple(output_size)}")
 
 
 def antialias_cubic(x, output_size, scales, align):
@@ -190,5 +190,7 @@ def antialias_cubic_backward(grad, output_size, input_size, scales, align):
     """
     expect_images(input_size, output_size)
     if tuple(grad.shape) != (*input_size[:2], *output_size):
-        raise RuntimeError(f"gradient {tuple(grad.shape)} of {tuple(input_size)} resampled to {tuple(output_size)}")
+        raise RuntimeError(
+            f"gradient {tuple(grad.shape)} does not fit {tuple(input_size)} resampled to {tuple(output_size)}"
+        )
     return along_both_axes(grad, input_size[2:], scales, align, True, torch.contiguous_format)

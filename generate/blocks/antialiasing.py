@@ -86,9 +86,9 @@ def triangle_axes(input_size, output_size, scales, align, dtype):
     Raises RuntimeError as ATen does if the sizes do not describe non-empty images.
     """
     if len(input_size) != 4 or len(output_size) != 2 or 0 in input_size[1:] or min(*output_size, *input_size) < 0:
-        raise RuntimeError(f"resampling of {tuple(input_size)} to {tuple(output_size)}")
+        raise RuntimeError(f"cannot resample sizes {tuple(input_size)} to {tuple(output_size)}")
     if min(output_size) < 1:
-        raise RuntimeError(f"resampling of {tuple(input_size)} to {tuple(output_size)}")
+        raise RuntimeError(f"cannot resample sizes {tuple(input_size)} to {tuple(output_size)}")
     wide = torch.float64 if dtype == torch.float64 else torch.float32
     sizes = zip(input_size[2:], output_size, scales, strict=True)
     axes = [triangle_numbers(*axis, align, wide) for axis in sizes]
@@ -113,6 +113,8 @@ def antialias_backward(grad, output_size, input_size, scales, align):
     """
     axes, _, most, dtype = triangle_axes(input_size, output_size, scales, align, grad.dtype)
     if tuple(grad.shape) != (*input_size[:2], *output_size):
-        raise RuntimeError(f"gradient {tuple(grad.shape)} of {tuple(input_size)} resampled to {tuple(output_size)}")
+        raise RuntimeError(
+            f"gradient {tuple(grad.shape)} does not fit {tuple(input_size)} resampled to {tuple(output_size)}"
+        )
     out = torch.empty(input_size, dtype=grad.dtype, device=grad.device, memory_format=suggested_format(grad))
     return windows(antialiased_back, "weigh", grad, out, axes, most, float_type=dtype)

@@ -303,7 +303,7 @@ def shared_heads(query, key):
     """
     heads = key.shape[1]
     if heads != query.shape[1] and (heads == 0 or query.shape[1] % heads):
-        raise NotImplementedError(f"{query.shape[1]} heads of query with {heads} of key")
+        raise NotImplementedError(f"{query.shape[1]} query heads are not a multiple of {heads} key heads")
     return heads
 
 
@@ -311,7 +311,9 @@ def check_attention(query, key, value, heads, Dv):
     """Raise NotImplementedError unless key is [B, heads, Tk, D] and value is [B, heads, Tk, Dv]."""
     (B, _, _, D), Tk = query.shape, key.shape[2]
     if key.shape != (B, heads, Tk, D) or value.shape != (B, heads, Tk, Dv):
-        raise NotImplementedError(f"query {tuple(query.shape)} with key {tuple(key.shape)}, value {tuple(value.shape)}")
+        raise NotImplementedError(
+            f"query {tuple(query.shape)} does not match key {tuple(key.shape)} and value {tuple(value.shape)}"
+        )
 
 
 def attention_tile(D, Tq, Tk, dtype):

@@ -325,7 +325,9 @@ def attention_backward(inputs, grads, state, causal, dropout_p, scale, block, fp
     grad, query, key, value, bias, out, lse = inputs
     (B, H, Tq, D), (Hk, Tk), Dv = query.shape, key.shape[1:3], value.shape[3]
     if grad.shape != (B, H, Tq, Dv) or out.shape != grad.shape or lse.shape[:2] != (B, H) or lse.shape[2] < Tq:
-        raise RuntimeError(f"gradient {tuple(grad.shape)} of {tuple(out.shape)} with sums {tuple(lse.shape)}")
+        raise RuntimeError(
+            f"gradient {tuple(grad.shape)} does not match output {tuple(out.shape)} and logsumexp {tuple(lse.shape)}"
+        )
     delta = torch.empty((B, H, Tq), dtype=torch.float32, device=query.device)
     BLOCK_D = max(triton.next_power_of_2(max(D, Dv)), 16)
     small = max(query.numel(), key.numel(), value.numel()) < SMALL_ATTENTION

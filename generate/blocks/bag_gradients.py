@@ -250,7 +250,9 @@ def check_items(*tensors):
     """Raise RuntimeError, as ATen does, if indices or offsets are not int32 or int64, or not contiguous."""
     for t in tensors:
         if t.dtype not in (torch.int32, torch.int64) or not t.is_contiguous():
-            raise RuntimeError(f"indices or offsets of {t.dtype}, strides {t.stride()}")
+            raise RuntimeError(
+                f"indices and offsets must be contiguous int32 or int64, got {t.dtype} with strides {t.stride()}"
+            )
 
 
 def check_bags(grad, indices, offset2bag, bag_size, maximum_indices, mode, weights):
@@ -263,7 +265,9 @@ def check_bags(grad, indices, offset2bag, bag_size, maximum_indices, mode, weigh
         fits = fits and bags >= min(grad.shape[0], bag_size.shape[0]) and columns == grad.shape[1]
     fits = fits and mode in (0, 1, 2) and (weights is None or (mode == 0 and weights.dtype == grad.dtype))
     if not fits:
-        raise RuntimeError(f"gradient {tuple(grad.shape)} of {bag_size.shape[0]} bags of {indices.shape[0]} items")
+        raise RuntimeError(
+            f"gradient {tuple(grad.shape)} does not fit {bag_size.shape[0]} bags with {indices.shape[0]} items"
+        )
 
 
 def dense_bag_gradient(

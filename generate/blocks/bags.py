@@ -241,7 +241,7 @@ def embedding_bags(weight, indices, offsets, mode, per_sample_weights, include_l
     if per_sample_weights is not None:
         identical_dtypes(weight, per_sample_weights)
     if any([t.dtype not in (torch.int32, torch.int64) for t in (indices, offsets)]):
-        raise RuntimeError(f"indices and offsets of {indices.dtype} and {offsets.dtype}")
+        raise RuntimeError(f"indices and offsets must be int32 or int64, got {indices.dtype} and {offsets.dtype}")
     m, cols = indices.shape[0], weight.shape[1]
     bags = offsets.shape[0] - 1 if include_last_offset else offsets.shape[0]
     unrecorded = _sums_only(weight, mode, per_sample_weights, padding_idx)

@@ -18,7 +18,9 @@ MANY_PIXELS = 4096  # pixels from which a kernel variant for aligned strides pay
 def expect_pixels(x, target, weight):
     """Raise RuntimeError unless scores are [N, C, H, W], classes [N, H, W] and weights [C]."""
     if x.dim() != 4 or target.dim() != 3 or target.shape != x.select(1, 0).shape:
-        raise RuntimeError(f"{tuple(target.shape)} targets of {tuple(x.shape)}")
+        raise RuntimeError(
+            f"expected scores [N, C, H, W] and targets [N, H, W], got {tuple(x.shape)} and {tuple(target.shape)}"
+        )
     expect_classes(x, target, weight, x.shape[1])
 
 
@@ -39,7 +41,7 @@ def are_wide(n, *tensors):
 def expect_rows(x, target, weight=None):
     """Return scores [N, C], [C] or [] as [N, C]; raise RuntimeError unless they fit the int64 targets."""
     if x.dim() > 2 or (x.dim() and x.shape[-1] == 0):
-        raise RuntimeError(f"scores of classes {tuple(x.shape)}")
+        raise RuntimeError(f"scores must be [N, C] or [C] with C > 0, got {tuple(x.shape)}")
     rows = x if x.dim() == 2 else x.view(1, 1) if x.dim() == 0 else x.unsqueeze(0)
     expect_classes(x, target, weight, rows.shape[1])
     return rows
@@ -49,7 +51,9 @@ def expect_class_of_row(x, target, weight):
     """Return (scores, targets) as [N, C] and [N], for targets [N], or [] for a single row."""
     rows = expect_rows(x, target, weight)
     if target.dim() > 1 or target.numel() != rows.shape[0]:
-        raise RuntimeError(f"{tuple(target.shape)} classes of {tuple(x.shape)}")
+        raise RuntimeError(
+            f"targets {tuple(target.shape)} do not fit scores {tuple(x.shape)}: expected one class a row"
+        )
     return rows, target.view(rows.shape[0])
 
 
@@ -58,7 +62,7 @@ def expect_classes_of_rows(x, target):
     rows = expect_rows(x, target)
     fits = target.shape == x.shape if x.dim() == 2 else target.dim() < 2 and target.numel() == rows.shape[1]
     if not fits:
-        raise RuntimeError(f"{tuple(target.shape)} classes of {tuple(x.shape)}")
+        raise RuntimeError(f"targets {tuple(target.shape)} do not fit scores {tuple(x.shape)}")
     return rows, target if target.dim() == 2 else target.view(1, 1) if target.dim() == 0 else target.unsqueeze(0)
 
 
@@ -71,7 +75,7 @@ def row_gradient(grad, rows, reduction):
     if alone and grad.numel():
         return grad.view(-1).narrow(0, 0, 1).expand(rows)
     if alone or grad.dim() != 1 or grad.shape[0] != rows:
-        raise RuntimeError(f"gradient {tuple(grad.shape)} of {rows} losses")
+        raise RuntimeError(f"gradient {tuple(grad.shape)} does not fit {rows} losses")
     return grad
 
 
@@ -83,14 +87,14 @@ def row_tile(classes):
 def expect_classes(x, target, weight, classes):
     """Raise unless target is int64 and weight is None or [classes] with the dtype of x."""
     if target.dtype != torch.int64:
-        raise RuntimeError(f"classes of {target.dtype}")
+        raise RuntimeError(f"class targets must be int64, got {target.dtype}")
     if weight is None:
         return
     identical_dtypes(x, weight)
     if weight.numel() != classes:
-        raise RuntimeError(f"{weight.numel()} weights of {classes} classes")
+        raise RuntimeError(f"expected a weight for each class ({classes}), got {weight.numel()}")
     if weight.dim() != 1:
-        raise NotImplementedError(f"weights {tuple(weight.shape)}")
+        raise NotImplementedError(f"weights must have one dimension, got {tuple(weight.shape)}")
 
 
 @triton.jit

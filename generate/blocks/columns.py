@@ -55,20 +55,24 @@ def column_back(i, t, a, f):
 def window_counts(size, kernel_size, dilation, padding, stride):
     """Return the window count along each axis; raise RuntimeError as ATen does for invalid arguments."""
     if any([len(v) != 2 for v in (size, kernel_size, dilation, padding, stride)]):
-        raise RuntimeError(f"columns of {tuple(size)} by windows {tuple(kernel_size)}")
+        raise RuntimeError(
+            f"each window setting needs two integers, and size too, got {tuple(size)} and {tuple(kernel_size)}"
+        )
     if min(*kernel_size, *dilation, *stride) < 1 or min(padding) < 0 or min(size) < 1:
-        raise RuntimeError(f"windows {tuple(kernel_size)}, dilation {dilation}, padding {padding}, stride {stride}")
+        raise RuntimeError(
+            f"invalid windows: kernel {tuple(kernel_size)}, dilation {dilation}, padding {padding}, stride {stride}"
+        )
     axes = zip(size, kernel_size, dilation, padding, stride, strict=True)
     counts = [(n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, d, p, s in axes]
     if min(counts) < 1:
-        raise RuntimeError(f"no window of {tuple(kernel_size)} in {tuple(size)}")
+        raise RuntimeError(f"windows {tuple(kernel_size)} do not fit in {tuple(size)}")
     return counts
 
 
 def to_columns(x, kernel_size, dilation, padding, stride):
     """Return the columns [N, C * KH * KW, LH * LW] of images [N, C, H, W]; N may be missing in both."""
     if x.dim() not in (3, 4) or 0 in x.shape[x.dim() - 3 :]:
-        raise RuntimeError(f"columns of {tuple(x.shape)}")
+        raise RuntimeError(f"expected [C, H, W] or [N, C, H, W] without empty dimensions, got {tuple(x.shape)}")
     counts = window_counts(x.shape[-2:], kernel_size, dilation, padding, stride)
     image = x if x.dim() == 4 else x.unsqueeze(0)
     N, C, H, W = image.shape
@@ -95,9 +99,11 @@ def from_columns(x, output_size, kernel_size, dilation, padding, stride):
     columns = x if x.dim() == 3 else x.unsqueeze(0)
     taps = kernel_size[0] * kernel_size[1]
     if x.dim() not in (2, 3) or 0 in x.shape[x.dim() - 2 :]:
-        raise RuntimeError(f"an image of columns {tuple(x.shape)}")
+        raise RuntimeError(
+            f"expected columns [C * taps, L] or [N, C * taps, L] without empty dimensions, got {tuple(x.shape)}"
+        )
     if columns.shape[1] % taps or columns.shape[2] != counts[0] * counts[1]:
-        raise RuntimeError(f"{tuple(x.shape)} is no columns of {counts} windows {tuple(kernel_size)}")
+        raise RuntimeError(f"columns {tuple(x.shape)} do not fit {counts} windows {tuple(kernel_size)}")
     N, C = columns.shape[0], columns.shape[1] // taps
     out = torch.empty((N, C, *output_size), dtype=x.dtype, device=x.device)
     batch, tap, window = columns.stride()

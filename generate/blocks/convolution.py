@@ -235,23 +235,25 @@ def convolved_size(x, weight, stride, padding, dilation, transposed, output_padd
     """Return the size of the result; raise RuntimeError as ATen does for invalid arguments."""
     axes = x.dim() - 2
     if axes < 1 or axes > 3 or weight.dim() != x.dim() or x.dtype != weight.dtype or groups < 1:
-        raise RuntimeError(f"convolution of {x.dtype} {tuple(x.shape)} by {weight.dtype} {tuple(weight.shape)}")
+        raise RuntimeError(
+            f"cannot convolve {x.dtype} {tuple(x.shape)} with weight {weight.dtype} {tuple(weight.shape)}"
+        )
     channels = weight.shape[0] if transposed else weight.shape[1] * groups
     if x.shape[1] != channels or weight.shape[0] % groups or 0 in weight.shape[2:] or 0 in weight.shape[:2]:
-        raise RuntimeError(f"{x.shape[1]} channels in {groups} groups by a weight {tuple(weight.shape)}")
+        raise RuntimeError(f"{x.shape[1]} channels in {groups} groups do not fit weight {tuple(weight.shape)}")
     if min(*stride, *dilation) < 1 or min(*padding, *output_padding) < 0 or 0 in x.shape[1:]:
         raise RuntimeError(
-            f"convolution of {tuple(x.shape)} by stride {stride}, padding {padding}, dilation {dilation}"
+            f"cannot convolve {tuple(x.shape)} with stride {stride}, padding {padding}, dilation {dilation}"
         )
     sizes = []
     for n, k, s, p, d, more in zip(
         x.shape[2:], weight.shape[2:], stride, padding, dilation, output_padding, strict=True
     ):
         if transposed and more >= max(s, d):
-            raise RuntimeError(f"output padding {more} of stride {s} and dilation {d}")
+            raise RuntimeError(f"output padding {more} must be smaller than stride {s} or dilation {d}")
         size = (n - 1) * s - 2 * p + d * (k - 1) + more + 1 if transposed else (n + 2 * p - d * (k - 1) - 1) // s + 1
         if size < 1 or (not transposed and n + 2 * p < d * (k - 1) + 1):
-            raise RuntimeError(f"a window of {k} in {n} elements")
+            raise RuntimeError(f"a window with {k} elements does not fit in {n}")
         sizes.append(size)
     return x.shape[0], weight.shape[1] * groups if transposed else weight.shape[0], *sizes
 

@@ -233,7 +233,7 @@ def distance_backward_kernel(
 def _order(p, negative):
     """Return the name of the order for the kernels; raise RuntimeError if p is NaN, or negative without permission."""
     if (p < 0 and not negative) or p != p:
-        raise RuntimeError(f"distances of order {p}")
+        raise RuntimeError(f"distances have no order {p}")
     return {0: "0", 1: "1", 2: "2", math.inf: "inf"}.get(p, "p")
 
 
@@ -260,7 +260,7 @@ def _paired_rows(x, y, equal_columns=True):
     """
     identical_dtypes(x, y)
     if x.dim() < 2 or y.dim() < 2 or (equal_columns and x.shape[-1] != y.shape[-1]):
-        raise RuntimeError(f"distances of {tuple(x.shape)} to {tuple(y.shape)}")
+        raise RuntimeError(f"cannot compute distances from {tuple(x.shape)} to {tuple(y.shape)}")
     if x.shape[:-2] == y.shape[:-2]:
         return x, y
     batch = torch.broadcast_shapes(x.shape[:-2], y.shape[:-2])
@@ -274,7 +274,7 @@ def rows_of_pairs(x):
     among all of them, so that some rows may be left out.
     """
     if x.dim() < 2:
-        raise RuntimeError(f"distances of pairs of {tuple(x.shape)}")
+        raise RuntimeError(f"distances between rows need a matrix, got {tuple(x.shape)}")
     rows = x if x.dim() == 2 or x.numel() == 0 else x.view(-1, x.shape[1])
     return rows, x.shape[0] * (x.shape[0] - 1) // 2
 
@@ -282,7 +282,7 @@ def rows_of_pairs(x):
 def first_pairs(t, count):
     """Return the first `count` elements of t, one per pair; raise RuntimeError if there are fewer."""
     if t.numel() < count:
-        raise RuntimeError(f"{t.numel()} elements for {count} pairs")
+        raise RuntimeError(f"expected {count} elements, one for each pair, got {t.numel()}")
     return (t if t.dim() == 1 else t.view(-1)).narrow(0, 0, count)
 
 
@@ -353,7 +353,7 @@ def distances_backward(grad, x, y, p, distance, pairs=None):
     shape = (*x.shape[:-1], n) if pairs is None else (pairs,)
     fits = p == 0 or all([t.shape == shape for t in (grad, distance)])
     if not fits:
-        raise RuntimeError(f"gradient {tuple(grad.shape)} and {tuple(distance.shape)} distances of {shape}")
+        raise RuntimeError(f"gradient {tuple(grad.shape)} and distances {tuple(distance.shape)} do not fit {shape}")
     if n == 0 or x.numel() == 0:
         x, y, grad, distance, n, dims = original, original, original, original, 0, original.dim() - 2
     elif p == 0:

@@ -162,7 +162,7 @@ def distinct_slices(x, dim, order):
     """
     shape = [n for d, n in enumerate(x.shape) if d != dim % x.dim()]
     if not math.prod(shape):
-        raise RuntimeError(f"slices of {tuple(x.shape)} along {dim} are empty")
+        raise RuntimeError(f"{tuple(x.shape)} has empty slices along dimension {dim}")
     inverse = torch.empty(x.shape[dim], dtype=torch.int64, device=x.device)
     values, counts = distinct(x, [dim % x.dim()], order, inverse, True)
     return values.view([values.shape[0], *shape]).movedim(0, dim), inverse, counts

@@ -48,7 +48,7 @@ def divide_whole(self, other, rounding_mode, out=None):
     An integer divided by 0 gives -1. Raises RuntimeError for any other rounding mode.
     """
     if rounding_mode not in ("floor", "trunc"):
-        raise RuntimeError(f"rounding_mode is None, 'trunc' or 'floor', not '{rounding_mode}'")
+        raise RuntimeError(f"rounding_mode must be None, 'trunc' or 'floor', got '{rounding_mode}'")
     floating = common_dtype(self, other).is_floating_point
     if rounding_mode == "floor":
         function = floor_quotient if floating else floor_quotient_of_integers

@@ -59,12 +59,12 @@ def draw_integers(out, low, high, philox):
     Raises RuntimeError if the range is empty, or if the dtype cannot represent it.
     """
     if low >= high:
-        raise RuntimeError(f"no integers of [{low}, {high})")
+        raise RuntimeError(f"the range [{low}, {high}) is empty")
     last = high - 1
     if out.dtype.is_floating_point:
         low, last = _representable(low, out.dtype, -1), _representable(last, out.dtype, 1)
     elif last > last_integer(out.dtype) or low < last_integer(out.dtype) - 2**64:
-        raise RuntimeError(f"{out.dtype} holds no integers of [{low}, {high})")
+        raise RuntimeError(f"{out.dtype} cannot represent all integers in [{low}, {high})")
     count = last - low + 1
     # as a signed 64-bit argument: 2^64 becomes 0, which `scaled_word` takes for 2^64
     count -= 1 << 64 if count >= 1 << 63 else 0

@@ -144,13 +144,13 @@ def check_info(info, name):
     The call then goes back to PyTorch, whose error message names the matrix.
     """
     if info.numel() and truth("max", info, None, False).item():
-        raise NotImplementedError(f"{name}: a matrix that cannot be factored, or is singular")
+        raise NotImplementedError(f"{name}: a matrix is singular or cannot be factored")
 
 
 def lu_factors(A, name):
     """Return (LU, pivots, info) of fp32 or fp64 matrices; raise RuntimeError for any other input."""
     if A.dim() < 2 or A.dtype not in (torch.float32, torch.float64):
-        raise RuntimeError(f"{name}: {tuple(A.shape)} of {A.dtype}")
+        raise RuntimeError(f"{name}: expected float32 or float64 matrices, got {tuple(A.shape)} {A.dtype}")
     m, n = A.shape[-2:]
     out = copied(A, column_major(A.shape, A))
     pivots = torch.empty((*A.shape[:-2], min(m, n)), dtype=torch.int32, device=A.device)

@@ -122,7 +122,7 @@ def float8_functions(dtype):
         return to_e4m3fnuz, of_e4m3fnuz
     if dtype == torch.float8_e5m2fnuz:
         return to_e5m2fnuz, of_e5m2fnuz
-    raise NotImplementedError(f"numbers of {dtype}")
+    raise NotImplementedError(f"float8 functions do not support {dtype}")
 
 
 def copy_float8(out, value):
@@ -134,7 +134,7 @@ def copy_float8(out, value):
         copy_into(out.view(torch.uint8), value.view(torch.uint8))
         return out
     if not (out.is_floating_point() and value.is_floating_point()) or (is_float8(out) and is_float8(value)):
-        raise NotImplementedError(f"{value.dtype} as {out.dtype}")
+        raise NotImplementedError(f"cannot convert {value.dtype} to {out.dtype}")
     if is_float8(out):
         in_tiles(float8_functions(out.dtype)[0], value, common=torch.float32, out=out.view(torch.uint8))
     else:

@@ -267,5 +267,5 @@ def transformed_dims(x, dims):
     """
     dims = [d + x.dim() if d < 0 else d for d in dims]
     if len({*dims}) != len(dims) or not all([0 <= d < x.dim() for d in dims]) or x.numel() == 0:
-        raise RuntimeError(f"a transform of {list(x.shape)} along {dims}")
+        raise RuntimeError(f"cannot transform {list(x.shape)} along dimensions {dims}")
     return dims

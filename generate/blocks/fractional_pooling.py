@@ -119,17 +119,23 @@ def fractional_kernel(
 def fractional_largest(x, axes, kernel_size, output_size, samples):
     """Return each window's maximum and its index in the input plane; raise RuntimeError as ATen does."""
     if x.dim() not in (axes + 1, axes + 2) or 0 in x.shape[x.dim() - axes - 1 :] or min(output_size) < 0:
-        raise RuntimeError(f"fractional pooling of {tuple(x.shape)} to {output_size}")
+        raise RuntimeError(f"cannot pool {tuple(x.shape)} to {output_size}")
     shape, extents = (*x.shape[:-axes], *output_size), x.shape[x.dim() - axes :]
     if len(kernel_size) != axes or len(output_size) != axes:
-        raise RuntimeError(f"windows {kernel_size} and sizes {output_size} of {axes} axes")
+        raise RuntimeError(
+            f"expected {axes} integers in each of kernel_size and output_size, got {kernel_size} and {output_size}"
+        )
     if any([m + k - 1 > n for n, m, k in zip(extents, output_size, kernel_size, strict=True)]):
-        raise RuntimeError(f"{output_size} windows of {kernel_size} in {tuple(extents)}")
+        raise RuntimeError(f"{output_size} windows {kernel_size} do not fit in {tuple(extents)}")
     batch = batched(x, axes)
     if samples.dtype != x.dtype or samples.dim() != 3 or samples.shape[0] < batch.shape[0]:
-        raise RuntimeError(f"samples {samples.dtype} {tuple(samples.shape)} for {x.dtype} {tuple(x.shape)}")
+        raise RuntimeError(
+            f"samples {samples.dtype} {tuple(samples.shape)} do not fit input {x.dtype} {tuple(x.shape)}"
+        )
     if samples.shape[1] != batch.shape[1] or samples.shape[2] != axes:
-        raise RuntimeError(f"samples {tuple(samples.shape)} for {tuple(x.shape)} in {axes} axes")
+        raise RuntimeError(
+            f"samples {tuple(samples.shape)} do not fit input {tuple(x.shape)} with {axes} pooled dimensions"
+        )
     out = torch.empty(shape, dtype=x.dtype, device=x.device)
     indices = torch.empty(shape, dtype=torch.int64, device=x.device)
     most = [max(k, 0) for k in kernel_size]
@@ -168,9 +174,11 @@ def fractional_backward(grad, x, axes, output_size, indices):
     """
     shape = (*x.shape[:-axes], *output_size)
     if x.dim() not in (axes + 1, axes + 2) or tuple(grad.shape) != shape or tuple(indices.shape) != shape:
-        raise RuntimeError(f"gradient {tuple(grad.shape)} by {tuple(indices.shape)} of {tuple(x.shape)}, not {shape}")
+        raise RuntimeError(
+            f"need gradient and indices {shape} for {list(x.shape)}, got {tuple(grad.shape)}, {tuple(indices.shape)}"
+        )
     if grad.dtype != x.dtype or indices.dtype != torch.int64:
-        raise RuntimeError(f"gradient {grad.dtype} of {x.dtype}, or indices that are not int64")
+        raise RuntimeError(f"expected a {x.dtype} gradient and int64 indices, got {grad.dtype} and {indices.dtype}")
     wide = torch.float64 if x.dtype == torch.float64 else torch.float32
     sums = torch.empty(x.shape, dtype=wide, device=x.device)
     fill(sums, 0)

@@ -21,7 +21,9 @@ def expect_shapes(tensors, expected):
     """
     for t, shape in zip(tensors, expected, strict=True):
         if tuple([1 if n == 1 else None for n in t.shape]) != shape:
-            raise RuntimeError(f"a tensor of shape {tuple(t.shape)}, composed for {shape}, where None is not 1")
+            raise RuntimeError(
+                f"shape {tuple(t.shape)} does not match {shape}, for which this kernel was composed (None: not 1)"
+            )
 
 
 def broadcast_shape(*shapes):
@@ -50,7 +52,7 @@ def viewed_shape(shape, size):
         known *= 1 if n == -1 else n
     result = tuple([count // max(known, 1) if n == -1 else n for n in size])
     if -1 not in size and known != count:
-        raise RuntimeError(f"no view of {tuple(shape)} as {tuple(size)}")
+        raise RuntimeError(f"cannot view {tuple(shape)} as {tuple(size)}")
     return result
 
 

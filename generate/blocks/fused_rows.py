@@ -228,7 +228,7 @@ def fused_rows(program, inputs, outs, row_outs=(), columns=None, double=False):
     x, row = outs[0] if outs else inputs[0]
     m, n = _row_sizes(x, row)
     if n > LONGEST_ROW:
-        raise NotImplementedError(f"rows of {n} elements")
+        raise NotImplementedError(f"a row has {n} elements, more than {LONGEST_ROW}")
     steps = [_row_steps(t, dims, (m, n)) for t, dims in (*inputs, *outs)]
     BLOCK_M, BLOCK_N = whole_rows(m, n)
     PLAIN = x.numel() < SMALL_TENSOR
@@ -285,7 +285,7 @@ def _row_sizes(t, row):
 def _row_steps(t, row, sizes):
     """Return ((shape, stride) from row to row, the same in a row, LEVEL for `load_tile_of`)."""
     if _row_sizes(t, row) != sizes:
-        raise RuntimeError(f"{_row_sizes(t, row)} rows and elements beside {sizes}")
+        raise RuntimeError(f"rows and elements {_row_sizes(t, row)} differ from {sizes}")
     steps, level = [], 0
     for k, dims in enumerate(([d for d in range(t.dim()) if d not in row], list(row))):
         shape, strides = merge([t.shape[d] for d in dims], [[t.stride(d) for d in dims]])

@@ -295,9 +295,11 @@ def grid_sampler_backward_kernel(
 def expect_grid(x, grid, axes, mode, padding):
     """Raise RuntimeError, as ATen does, if shapes, dtypes or modes do not fit."""
     if x.dim() != axes + 2 or grid.dim() != axes + 2 or grid.shape[-1] != axes or x.shape[0] != grid.shape[0]:
-        raise RuntimeError(f"samples of {tuple(x.shape)} at {tuple(grid.shape)}")
+        raise RuntimeError(f"cannot sample {tuple(x.shape)} with grid {tuple(grid.shape)}")
     if 0 in x.shape[2:] or x.dtype != grid.dtype or mode not in range(3 if axes == 2 else 2) or padding not in range(3):
-        raise RuntimeError(f"samples of {tuple(x.shape)} {x.dtype} at {grid.dtype}, mode {mode}, padding {padding}")
+        raise RuntimeError(
+            f"cannot sample {x.dtype} {tuple(x.shape)} with a {grid.dtype} grid, mode {mode}, padding mode {padding}"
+        )
 
 
 def grid_sampler(x, grid, axes, mode, padding, align):
@@ -340,7 +342,9 @@ def grid_sampler_gradients(grad, x, grid, axes, mode, padding, align, output_mas
     expect_grid(x, grid, axes, mode, padding)
     shape = grid.shape[1:-1]
     if tuple(grad.shape) != (*x.shape[:2], *shape) or grad.dtype != x.dtype:
-        raise RuntimeError(f"gradient {tuple(grad.shape)} of {tuple(x.shape)} at {tuple(grid.shape)}")
+        raise RuntimeError(
+            f"gradient {grad.dtype} {tuple(grad.shape)} does not fit {tuple(x.shape)} and grid {tuple(grid.shape)}"
+        )
     grad_grid = torch.empty(grid.shape, dtype=grid.dtype, device=grid.device)
     common = torch.float64 if x.dtype == torch.float64 else torch.float32
     grad_x = torch.empty(x.shape, dtype=x.dtype, device=x.device) if output_mask[0] else None

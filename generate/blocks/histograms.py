@@ -54,7 +54,7 @@ def range_of(x, low, high, margin):
         low, high = (0.0, 1.0) if low is None else (float(low), float(high))
         most = torch.finfo(x.dtype).max
         if not -most <= low <= high <= most:
-            raise RuntimeError(f"a range from {low} to {high}")
+            raise RuntimeError(f"invalid range from {low} to {high}")
         for end, value in zip(
             ends.unbind(0), (low - margin * (low == high), high + margin * (low == high)), strict=True
         ):
@@ -64,7 +64,7 @@ def range_of(x, low, high, margin):
     least, most = [reduce(kind, [x], None, dtype=x.dtype) for kind in ("min", "max")]
     range_kernel[(1,)](least, most, ends, finite, margin)
     if not finite.item():
-        raise RuntimeError("the range of the elements is not finite")
+        raise RuntimeError("the input has a minimum or maximum that is not finite")
     return ends
 
 

@@ -101,7 +101,7 @@ def reflectors(A, name):
     Raises RuntimeError unless A holds fp32 or fp64 matrices.
     """
     if A.dim() < 2 or A.dtype not in (torch.float32, torch.float64):
-        raise RuntimeError(f"{name}: {tuple(A.shape)} of {A.dtype}")
+        raise RuntimeError(f"{name}: expected float32 or float64 matrices, got {tuple(A.shape)} {A.dtype}")
     m, n = A.shape[-2:]
     out = copied(A, column_major(A.shape, A))
     tau = torch.empty((*A.shape[:-2], min(m, n)), dtype=A.dtype, device=A.device)

@@ -298,7 +298,9 @@ def _layout(self, indices):
         chosen = torch.broadcast_tensors(*chosen)
     remaining = [d for d in range(len(size)) if d not in dims]
     if not dims:
-        raise NotImplementedError("an index in which there is no tensor, or only a mask without dimensions")
+        raise NotImplementedError(
+            "indices without a tensor, or with only a mask that has no dimensions, are not supported"
+        )
     before = dims[0] if dims[-1] - dims[0] + 1 == len(dims) else 0
     front, back = remaining[:before], remaining[before:]
     shape = [size[d] for d in front] + list(chosen[0].shape) + [size[d] for d in back]
@@ -335,7 +337,7 @@ def by_integers(size, indices):
         return indices
     k = masks[0]
     if size[k : k + indices[k].dim()] != indices[k].shape:
-        raise IndexError(f"a mask {tuple(indices[k].shape)} of dimension {k} of {tuple(size)}")
+        raise IndexError(f"mask {tuple(indices[k].shape)} does not match {tuple(size)} at dimension {k}")
     return by_integers(size, [*indices[:k], *coordinates(indices[k], 0), *indices[k + 1 :]])
 
 

@@ -21,7 +21,7 @@ def _along(self, dim, index):
     x, index = [t if t.dim() else t.unsqueeze(0) for t in (self, index)]
     dim = dim % x.dim()
     if index.dim() != x.dim() or any([index.shape[d] > n for d, n in enumerate(x.shape) if d != dim]):
-        raise RuntimeError(f"an index {tuple(index.shape)} along dimension {dim} of {tuple(x.shape)}")
+        raise RuntimeError(f"index {tuple(index.shape)} does not fit {tuple(x.shape)} along dimension {dim}")
     self_strides = [0 if d == dim else x.stride(d) for d in range(x.dim())]
     return x, index, self_strides, ([index], [index.stride()], [x.shape[dim]], [x.stride(dim)])
 
@@ -38,7 +38,7 @@ def gather_along(self, dim, index):
 
 def _expect_values(values, index):
     if values.dim() != index.dim() or any([m > n for m, n in zip(index.shape, values.shape, strict=True)]):
-        raise RuntimeError(f"an index {tuple(index.shape)} of values {tuple(values.shape)}")
+        raise RuntimeError(f"index {tuple(index.shape)} does not fit source {tuple(values.shape)}")
 
 
 def _mostly_written(self, out, written):

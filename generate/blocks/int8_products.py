@@ -66,7 +66,7 @@ def int8_matmul(a, b, scales, dtype):
     """
     (M, K), N = a.shape, b.shape[1]
     if b.shape[0] != K:
-        raise RuntimeError(f"matrices {tuple(a.shape)} and {tuple(b.shape)}")
+        raise RuntimeError(f"cannot multiply {tuple(a.shape)} by {tuple(b.shape)}")
     out = torch.empty((M, N), dtype=dtype, device=a.device)
     if M * N:
         small = max(M * K, K * N, M * N) < SMALL_TENSOR

@@ -83,5 +83,5 @@ def move_jagged(rows, dense, offsets, padding):
 def item_offsets(offsets):
     """Return the offsets for the only jagged dimension; raise RuntimeError if there is not exactly one."""
     if len(offsets) != 1 or offsets[0].dim() != 1 or not offsets[0].numel():
-        raise RuntimeError(f"{len(offsets)} jagged dimensions")
+        raise RuntimeError(f"expected one jagged dimension with offsets, got {len(offsets)}")
     return offsets[0]

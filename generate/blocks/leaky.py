@@ -19,5 +19,5 @@ def leaky_backward(grad, x, slope, is_result, out=None):
     the input.
     """
     if is_result and slope < 0:
-        raise RuntimeError(f"leaky_relu with slope {slope} < 0 has no inverse: its gradient needs the input")
+        raise RuntimeError(f"leaky_relu with negative slope {slope} has no inverse: its gradient needs the input")
     return elementwise(leaky_gradient, x, grad, numbers=(slope,), out=out)

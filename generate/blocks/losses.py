@@ -25,7 +25,7 @@ def loss(function, operands, reduction, numbers=()):
     if reduction == 0:
         return elementwise(function, *operands, numbers=numbers)
     if reduction not in (1, 2):
-        raise RuntimeError(f"{reduction} is no reduction")
+        raise RuntimeError(f"reduction must be 1 (mean) or 2 (sum), got {reduction}")
     tensors = list(torch.broadcast_tensors(*operands))
     finish = mean_of if reduction == 1 else sum_of
     return reduce("sum", tensors, None, dtype=common_dtype(*operands), map=function, finish=finish, numbers=numbers)

@@ -123,7 +123,7 @@ def own_ranges(self):
     least, most = [reduce(kind, [self], lead, dtype=self.dtype) for kind in ("min", "max")]
     point_ranges_kernel[(1,)](least, most, ends, finite, D, BLOCK=triton.next_power_of_2(D))
     if not finite.item():
-        raise RuntimeError("the range of the points is not finite")
+        raise RuntimeError("the points have a minimum or maximum that is not finite")
     return [pair.unbind(0) for pair in ends.unbind(0)]
 
 
@@ -135,14 +135,14 @@ def even_edges(self, bins, ends):
     """
     D = len(bins)
     if self.dim() < 2 or self.shape[-1] != D or (ends is not None and len(ends) != 2 * D) or any([b < 0 for b in bins]):
-        raise RuntimeError(f"{bins} bins in {ends} of points {tuple(self.shape)}")
+        raise RuntimeError(f"{bins} bins in ranges {ends} do not fit points {tuple(self.shape)}")
     if ends is None and self.numel():
         pairs = own_ranges(self)
     else:
         ends, most = [0.0, 1.0] * D if ends is None else ends, torch.finfo(self.dtype).max
         pairs = [(ends[2 * d], ends[2 * d + 1]) for d in range(D)]
         if any([not -most <= low <= high <= most for low, high in pairs]):
-            raise RuntimeError(f"ranges {pairs}")
+            raise RuntimeError(f"invalid ranges {pairs}")
         pairs = [(low - 0.5 * (low == high), high + 0.5 * (low == high)) for low, high in pairs]
     edges = []
     for pair, count in zip(pairs, bins, strict=True):
@@ -167,9 +167,11 @@ def point_bins(self, edges, weight, density):
     """
     bins, lead = [t.shape[0] - 1 for t in edges], self.shape[:-1]
     if self.dim() < 2 or self.shape[-1] != len(edges) or any([b < 1 for b in bins]):
-        raise RuntimeError(f"{bins} bins of points {tuple(self.shape)}")
+        raise RuntimeError(f"{bins} bins do not fit points {tuple(self.shape)}")
     if weight is not None and (weight.shape != lead or weight.dtype != self.dtype):
-        raise RuntimeError(f"weights {tuple(weight.shape)} of {weight.dtype} for points {tuple(self.shape)}")
+        raise RuntimeError(
+            f"weights {weight.dtype} {tuple(weight.shape)} do not fit points {self.dtype} {tuple(self.shape)}"
+        )
     out = torch.empty(bins, dtype=self.dtype, device=self.device)
     n, count = math.prod(lead), out.numel()
     sums = fill(torch.empty(count, dtype=torch.int64, device=self.device) if weight is None else out, 0)

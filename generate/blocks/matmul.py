@@ -302,7 +302,7 @@ def matmul(a, b, bias=None, beta=1, alpha=1, ending=NO_ENDING, dtype=None):
     out = torch.empty((M, N), dtype=dtype or a.dtype, device=a.device)
     half = a.dtype in (torch.float16, torch.bfloat16)
     if b.shape[0] != K:
-        raise RuntimeError(f"matrices {tuple(a.shape)} and {tuple(b.shape)}")
+        raise RuntimeError(f"cannot multiply {tuple(a.shape)} by {tuple(b.shape)}")
     if M * N == 0:
         return out
     if 1 <= K <= THIN_K and not _small(1, M, N, K):
@@ -325,7 +325,7 @@ def without_terms(a, b):
     do not match.
     """
     if a.shape[-1] != b.shape[-2]:
-        raise RuntimeError(f"matrices {tuple(a.shape)} and {tuple(b.shape)}")
+        raise RuntimeError(f"cannot multiply {tuple(a.shape)} by {tuple(b.shape)}")
     shapes = (*a.shape[:-1], 0), (*b.shape[:-2], 0, b.shape[-1])
     return [torch.empty(shape, dtype=a.dtype, device=a.device) for shape in shapes]
 

@@ -88,7 +88,7 @@ def statistics_dtypes(x, parameters):
     dtype = tensors[0].dtype if tensors else x.dtype
     half = x.dtype in (torch.float16, torch.bfloat16)
     if dtype != x.dtype and not (half and dtype == torch.float32) or any([t.dtype != dtype for t in tensors]):
-        raise RuntimeError(f"normalization of {x.dtype} with parameters of {[t.dtype for t in tensors]}")
+        raise RuntimeError(f"cannot normalize {x.dtype} with parameters {[t.dtype for t in tensors]}")
     return torch.float32 if half else x.dtype, dtype
 
 
@@ -110,10 +110,10 @@ def by_channel(t, x):
 
 def expect_channels(x, *vectors):
     if x.dim() < 2 or x.numel() == 0:
-        raise RuntimeError(f"batch normalization of {tuple(x.shape)}")
+        raise RuntimeError(f"batch normalization needs [N, C, ...] without empty dimensions, got {tuple(x.shape)}")
     for t in vectors:
         if t is not None and (t.dim() != 1 or t.shape[0] != x.shape[1]):
-            raise RuntimeError(f"{tuple(t.shape)} for {x.shape[1]} channels")
+            raise RuntimeError(f"expected one value for each channel ({x.shape[1]}), got {tuple(t.shape)}")
 
 
 def normalize(x, mean, rstd, weight, bias, out, common):
@@ -194,7 +194,9 @@ def batch_norm_gradients(grad, x, weight, running, saved, train, eps, output_mas
     mean, rstd = saved if train else running
     expect_channels(x, weight, mean, rstd)
     if grad.shape != x.shape or mean is None or rstd is None:
-        raise RuntimeError(f"gradient {tuple(grad.shape)} of {tuple(x.shape)}, or no statistics")
+        raise RuntimeError(
+            f"gradient {tuple(grad.shape)} does not fit input {tuple(x.shape)}, or statistics are missing"
+        )
     common, dtype = batch_dtypes(x, (weight, *running, *saved))
     dtype = dtype if weight is None else weight.dtype
     if not train:
@@ -246,10 +248,10 @@ def by_images(t, sizes):
 
 def expect_groups(x, sizes, group, *vectors):
     if group < 1 or sizes[1] % group or x.numel() != math.prod(sizes) or min(sizes) < 0:
-        raise RuntimeError(f"{group} groups in {tuple(x.shape)}, to be of {sizes}")
+        raise RuntimeError(f"{group} groups do not divide input {tuple(x.shape)} with sizes {sizes}")
     for t in vectors:
         if t is not None and t.numel() != sizes[1]:
-            raise RuntimeError(f"{tuple(t.shape)} for {sizes[1]} channels")
+            raise RuntimeError(f"expected one value for each channel ({sizes[1]}), got {tuple(t.shape)}")
 
 
 def group_norm(x, weight, bias, sizes, group, eps):
@@ -286,7 +288,9 @@ def group_norm_gradients(grad, x, mean, rstd, weight, sizes, group, output_mask)
     expect_groups(x, sizes, group, weight)
     N, C, _ = sizes
     if grad.numel() != x.numel() or mean.numel() != N * group or rstd.numel() != N * group:
-        raise RuntimeError(f"gradient {tuple(grad.shape)} of {tuple(x.shape)}, statistics {tuple(mean.shape)}")
+        raise RuntimeError(
+            f"gradient {tuple(grad.shape)} and statistics {tuple(mean.shape)} do not fit input {tuple(x.shape)}"
+        )
     common, _ = statistics_dtypes(x, (weight, mean, rstd))
     x, grad = by_images(x, sizes), by_images(grad, sizes)
     if dense_groups(sizes, group, x, grad, mean, rstd, weight):

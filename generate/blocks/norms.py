@@ -48,7 +48,7 @@ def norm_of_order(ord):
     sum in fp32, and any other order sums |x|^p in fp64. Raises RuntimeError for order NaN.
     """
     if ord != ord:
-        raise RuntimeError("a norm of order NaN")
+        raise RuntimeError("a norm has no order NaN")
     known = {
         0: ("sum", nonzero, norm_itself),
         1: ("sum", magnitude, norm_itself),

@@ -21,11 +21,13 @@ def check_geometry(*lists):
     Raises RuntimeError otherwise, as ATen does.
     """
     if any([len(tensors) != len(lists[0]) for tensors in lists]):
-        raise RuntimeError(f"lists of {[len(tensors) for tensors in lists]} tensors")
+        raise RuntimeError(f"tensor lists have different lengths: {[len(tensors) for tensors in lists]}")
     for first, *rest in zip(*lists, strict=True):
         layout = first.dtype, first.shape, first.stride()
         if not is_dense(first) or any([(t.dtype, t.shape, t.stride()) != layout for t in rest]):
-            raise RuntimeError("a parameter, its gradient and its state differ in dtype or layout, or are not dense")
+            raise RuntimeError(
+                "a parameter, its gradient and its state must be dense and share dtype, shape and strides"
+            )
 
 
 @triton.jit

@@ -42,16 +42,16 @@ def replicate_back(i, t, a, f):
 def padded_axes(x, axes, padding, mirrored):
     """Return the axis integers and the padded sizes; raise RuntimeError in the same cases as ATen."""
     if len(padding) != 2 * axes or x.dim() not in (axes + 1, axes + 2) or 0 in x.shape[x.dim() - axes - 1 :]:
-        raise RuntimeError(f"padding {tuple(padding)} of {tuple(x.shape)}")
+        raise RuntimeError(f"cannot pad {tuple(x.shape)} by {tuple(padding)}")
     numbers = []
     for k, n in enumerate(x.shape[x.dim() - axes :]):
         before, after = padding[2 * (axes - 1 - k)], padding[2 * (axes - 1 - k) + 1]
         if n + before + after < 0 or (mirrored and max(before, after) >= n):
-            raise RuntimeError(f"padding {before} and {after} of {n} elements")
+            raise RuntimeError(f"cannot pad {n} elements by {before} and {after}")
         numbers.append(((before, n, n + before + after), ()))
     sizes = [a[2] for a, _ in numbers]
     if max(sizes) < 1:
-        raise RuntimeError(f"padding {tuple(padding)} of {tuple(x.shape)} leaves nothing")
+        raise RuntimeError(f"padding {tuple(padding)} leaves no elements in {tuple(x.shape)}")
     return numbers, sizes
 
 
@@ -66,7 +66,9 @@ def pad(x, axes, padding, mirrored):
 def pad_backward(grad, x, axes, padding, mirrored):
     numbers, sizes = padded_axes(x, axes, padding, mirrored)
     if tuple(grad.shape) != (*x.shape[:-axes], *sizes) or grad.dtype != x.dtype:
-        raise RuntimeError(f"gradient {tuple(grad.shape)} of {tuple(x.shape)} padded by {tuple(padding)}")
+        raise RuntimeError(
+            f"gradient {grad.dtype} {tuple(grad.shape)} does not match {x.dtype} {list(x.shape)} padded {list(padding)}"
+        )
     kind = {"dtype": x.dtype, "device": x.device, "memory_format": suggested_format(x)}
     out = torch.empty(x.shape, **kind)
     most = [3 if mirrored else max(a[0] + 1, a[2] - max(a[1] - 1 + a[0], 0), a[2] * (a[1] == 1), 1) for a, _ in numbers]

@@ -24,7 +24,7 @@ def degree(n, x):
 def finite_degree(n):
     """Raise RuntimeError if a number is infinite or NaN."""
     if isinstance(n, float) and not math.isfinite(n):
-        raise RuntimeError(f"a polynomial of degree {n}")
+        raise RuntimeError(f"a polynomial has no degree {n}")
 
 
 @triton.jit

@@ -63,19 +63,19 @@ def adaptive_back(i, t, a, f):
 def sliding_axes(x, axes, kernel_size, stride, padding, dilation, ceil_mode, counted=0, divisor=0):
     """Return the integers for each axis and the window counts; raise RuntimeError in the same cases as ATen."""
     if x.dim() not in (axes + 1, axes + 2) or 0 in x.shape[x.dim() - axes - 1 :]:
-        raise RuntimeError(f"pooling of {tuple(x.shape)} in {axes} dimensions")
+        raise RuntimeError(f"cannot pool {tuple(x.shape)} over {axes} dimensions")
     window, padding, dilation = [for_axes(v, axes) for v in (kernel_size, padding, dilation)]
     stride = for_axes(stride, axes) if len(stride) else window
     numbers, sizes = [], []
     for n, k, s, p, d in zip(x.shape[x.dim() - axes :], window, stride, padding, dilation, strict=True):
         if k <= 0 or s <= 0 or d <= 0 or p < 0 or 2 * p > d * (k - 1) + 1 or p > k // 2:
-            raise RuntimeError(f"a window of {k}, stride {s}, padding {p}, dilation {d}")
+            raise RuntimeError(f"invalid pooling window: kernel {k}, stride {s}, padding {p}, dilation {d}")
         span = n + 2 * p - d * (k - 1) - 1 + (s - 1 if ceil_mode else 0)
         count = span // s + 1
         # as in ATen, the last window must begin in the input or in the padding before it
         count -= 1 if ceil_mode and (count - 1) * s >= n + p else 0
         if count < 1:
-            raise RuntimeError(f"a window of {k} in {n} elements")
+            raise RuntimeError(f"a window with {k} elements does not fit in {n}")
         numbers.append(((s, p, d, k, n, count, counted, divisor if not numbers else 1), ()))
         sizes.append(count)
     return numbers, sizes
@@ -101,7 +101,7 @@ def adaptive_axes(x, axes, output_size):
     """
     output_size = for_axes(output_size, axes)
     if x.dim() not in (axes + 1, axes + 2) or 0 in x.shape[1:] or min(output_size) < 0:
-        raise RuntimeError(f"adaptive pooling of {tuple(x.shape)} to {tuple(output_size)}")
+        raise RuntimeError(f"cannot pool {tuple(x.shape)} to {tuple(output_size)}")
     pairs = list(zip(x.shape[x.dim() - axes :], output_size, strict=True))
     numbers = [((n, count), ()) for n, count in pairs]
     return (
@@ -140,9 +140,9 @@ def average_backward(
 def expect_gradient(grad, x, axes, sizes, indices=None):
     shape = (*x.shape[: x.dim() - axes], *sizes)
     if tuple(grad.shape) != shape or (indices is not None and tuple(indices.shape) != shape):
-        raise RuntimeError(f"gradient {tuple(grad.shape)}, not {shape}")
+        raise RuntimeError(f"expected gradient and indices {shape}, got gradient {tuple(grad.shape)}")
     if grad.dtype != x.dtype or (indices is not None and indices.dtype != torch.int64):
-        raise RuntimeError(f"gradient {grad.dtype} of {x.dtype}, or indices that are not int64")
+        raise RuntimeError(f"expected a {x.dtype} gradient and int64 indices, got gradient {grad.dtype}")
 
 
 def window_largest(x, axes, kernel_size, stride, padding, dilation, ceil_mode):

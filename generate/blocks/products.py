@@ -24,7 +24,9 @@ def inner_product(x, y):
     """Return the dot product; raise RuntimeError unless both are vectors with the same length."""
     identical_dtypes(x, y)
     if x.dim() != 1 or y.dim() != 1 or x.numel() != y.numel():
-        raise RuntimeError(f"an inner product of {tuple(x.shape)} and {tuple(y.shape)}")
+        raise RuntimeError(
+            f"expected two vectors with equally many elements, got {tuple(x.shape)} and {tuple(y.shape)}"
+        )
     return reduce("sum", [x, y], None, dtype=x.dtype, map=product_of)
 
 
@@ -37,7 +39,7 @@ def matrix_by_vector(matrix, vector, bias=None, beta=1, alpha=1):
     identical_dtypes(matrix, vector)
     dtype, (M, K) = matrix.dtype, matrix.shape
     if vector.numel() != K:
-        raise RuntimeError(f"a matrix {tuple(matrix.shape)} by a vector {tuple(vector.shape)}")
+        raise RuntimeError(f"cannot multiply matrix {tuple(matrix.shape)} by vector {tuple(vector.shape)}")
     plain_sum = bias is None and alpha == 1
     half = dtype in (torch.float16, torch.bfloat16)
     narrow = dtype in (torch.uint8, torch.int8, torch.int16)

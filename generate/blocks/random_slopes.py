@@ -27,9 +27,9 @@ def random_slopes(x, noise, lower, upper, training, philox, out):
     Raises RuntimeError if noise and x differ in shape, or if lower > upper.
     """
     if noise.shape != x.shape:
-        raise RuntimeError(f"noise {tuple(noise.shape)} for {tuple(x.shape)}")
+        raise RuntimeError(f"noise {tuple(noise.shape)} does not match input {tuple(x.shape)}")
     if lower > upper:
-        raise RuntimeError(f"slopes from {lower} to {upper}")
+        raise RuntimeError(f"lower slope {lower} is greater than upper slope {upper}")
     if not training:
         return elementwise(mean_slope, x, numbers=((lower + upper) / 2,), out=out)
     source = units64 if x.dtype == torch.float64 else units32

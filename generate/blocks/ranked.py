@@ -83,7 +83,7 @@ def ranked_kernel(
 def expect_few_dimensions(x):
     """Raise RuntimeError for more dimensions than MAX_RANK_DIMENSIONS, as ATen's CUDA kernels for ranks do."""
     if x.dim() > MAX_RANK_DIMENSIONS:
-        raise RuntimeError(f"{x.dim()} dimensions, more than {MAX_RANK_DIMENSIONS}")
+        raise RuntimeError(f"expected at most {MAX_RANK_DIMENSIONS} dimensions, got {x.dim()}")
 
 
 def row_results(x, dim, keepdim):
@@ -93,7 +93,7 @@ def row_results(x, dim, keepdim):
     """
     expect_few_dimensions(x)
     if x.dim() and not x.shape[dim]:
-        raise IndexError(f"dimension {dim} of {tuple(x.shape)} is empty")
+        raise IndexError(f"dimension {dim} is empty in {tuple(x.shape)}")
     shape = list(x.shape)
     if shape and keepdim:
         shape[dim] = 1

@@ -180,7 +180,7 @@ def _add_dimension(dims, dim):
 def slice_bounds(size, start, end, step):
     """Return a slice's first index and length; raise RuntimeError for a step below 1."""
     if step < 1:
-        raise RuntimeError(f"a slice of step {step}")
+        raise RuntimeError(f"slice step must be positive, got {step}")
     start, end = [min(max(v + size if v < 0 else v, 0), size) for v in (start or 0, size if end is None else end)]
     return start, max(triton.cdiv(end - start, step), 0)
 
@@ -201,6 +201,6 @@ def selected(source, out, dim, index, other=None):
     """Fill `out` with the source, which lacks dim, at one index along dim; raise IndexError if it is out of bounds."""
     size = out.shape[dim]
     if not -size <= index < size:
-        raise IndexError(f"index {index} of dimension {dim} of {size}")
+        raise IndexError(f"index {index} is out of range for dimension {dim} with size {size}")
     index, dim = index % size, dim % out.dim()
     return sliced(source.unsqueeze(dim), out, dim, index, index + 1, 1, other)

@@ -139,7 +139,7 @@ def resampled_axes(input_size, output_size, scales, kind, align, dtype):
     """
     sizes = list(zip(input_size[2:], output_size, scales, strict=True))
     if len(input_size) != len(output_size) + 2 or any([n < 1 or m < 1 for n, m, _ in sizes]):
-        raise RuntimeError(f"resampling of {tuple(input_size)} to {tuple(output_size)}")
+        raise RuntimeError(f"cannot resample sizes {tuple(input_size)} to {tuple(output_size)}")
     dtype = torch.float64 if dtype == torch.float64 and kind in ("linear", "cubic") else torch.float32
     axes = [axis_numbers(*axis, kind, align, dtype) for axis in sizes]
     return [numbers for numbers, _ in axes], [most for _, most in axes], dtype
@@ -157,9 +157,9 @@ def axis_functions(kind):
 
 def resample(x, output_size, scales, kind, align=False):
     if not x.is_floating_point() and x.dtype != torch.uint8:
-        raise RuntimeError(f"resampling of {x.dtype}")
+        raise RuntimeError(f"resampling does not support {x.dtype}")
     if x.dim() != len(output_size) + 2 or 0 in x.shape[1:]:
-        raise RuntimeError(f"resampling of {tuple(x.shape)} to {tuple(output_size)}")
+        raise RuntimeError(f"cannot resample {tuple(x.shape)} to {tuple(output_size)}")
     axes, _, dtype = resampled_axes(x.shape, output_size, scales, kind, align, x.dtype)
     size = (*x.shape[:2], *output_size)
     out = torch.empty(size, dtype=x.dtype, device=x.device, memory_format=suggested_format(x))
@@ -181,7 +181,9 @@ def resample_backward(grad, output_size, input_size, scales, kind, align=False, 
     """
     axes, most, dtype = resampled_axes(input_size, output_size, scales, kind, align, grad.dtype)
     if tuple(grad.shape) != (*input_size[:2], *output_size) or 0 in grad.shape[1:]:
-        raise RuntimeError(f"gradient {tuple(grad.shape)} of {tuple(input_size)} resampled to {tuple(output_size)}")
+        raise RuntimeError(
+            f"gradient {tuple(grad.shape)} does not fit {tuple(input_size)} resampled to {tuple(output_size)}"
+        )
     format = suggested_format(grad) if like_gradient else torch.contiguous_format
     out = torch.empty(input_size, dtype=grad.dtype, device=grad.device, memory_format=format)
     _, axis, taps = axis_functions(kind)

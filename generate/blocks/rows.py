@@ -149,7 +149,7 @@ def map_rows(function, inputs, dim, *, kind, dtype, map=None, commons=None, long
     """
     x = inputs[0]
     if any([t.shape != x.shape for t in inputs]):
-        raise RuntimeError(f"rows of different shapes: {[tuple(t.shape) for t in inputs]}")
+        raise RuntimeError(f"inputs have different shapes: {[tuple(t.shape) for t in inputs]}")
     out = torch.empty(x.shape, dtype=dtype, device=x.device)
     if not out.numel():
         return out

@@ -111,13 +111,13 @@ def search_sorted(rows, x, out_int32, right, side=None, sorter=None):
     Raises RuntimeError for contradictory sides, mismatched shapes or sorters, or rows too long for int32.
     """
     if side is not None and (side not in ("left", "right") or (right and side == "left")):
-        raise RuntimeError(f"side {side} and right={right}")
+        raise RuntimeError(f"side must be left or right and agree with right={right}, got {side}")
     if not rows.dim() or (rows.dim() > 1 and rows.shape[:-1] != x.shape[:-1]):
-        raise RuntimeError(f"values {tuple(x.shape)} for rows {tuple(rows.shape)}")
+        raise RuntimeError(f"values {tuple(x.shape)} do not fit sorted rows {tuple(rows.shape)}")
     if sorter is not None and (sorter.shape != rows.shape or sorter.dtype != torch.int64):
-        raise RuntimeError(f"a sorter {tuple(sorter.shape)} of {sorter.dtype} for {tuple(rows.shape)}")
+        raise RuntimeError(f"sorter must be int64 {tuple(rows.shape)}, got {sorter.dtype} {tuple(sorter.shape)}")
     if out_int32 and rows.shape[-1] >= INT32_MAX:
-        raise RuntimeError(f"rows of {rows.shape[-1]} for int32")
+        raise RuntimeError(f"rows with {rows.shape[-1]} elements are too long for int32 indices")
     out = torch.empty(x.shape, dtype=torch.int32 if out_int32 else torch.int64, device=rows.device)
     width = None if rows.dim() == 1 else x.shape[-1]
     return searched(rows, x, out, right or side == "right", sorter, width)

@@ -212,7 +212,7 @@ def reduction_of(name):
     """Return sum, mean, prod, max or min for a reduction name; raise RuntimeError as ATen does."""
     kind = {"amax": "max", "amin": "min"}.get(name, name)
     if kind not in ("sum", "mean", "prod", "max", "min"):
-        raise RuntimeError(f"a reduction {name!r} of segments")
+        raise RuntimeError(f"reduce must be sum, mean, prod, max or min, got {name!r}")
     return kind
 
 
@@ -224,14 +224,14 @@ def segment_axis(x, lengths, offsets, axis):
     """
     spans = lengths if offsets is None else offsets
     if spans is None:
-        raise RuntimeError("segments without lengths and offsets")
+        raise RuntimeError("segments need lengths or offsets")
     if not -x.dim() <= axis < x.dim():
-        raise IndexError(f"dimension {axis} of {tuple(x.shape)}")
+        raise IndexError(f"axis {axis} is out of range for {tuple(x.shape)}")
     axis %= x.dim()
     if spans.dim() != axis + 1 or spans.shape[:axis] != x.shape[:axis] or (spans is offsets and not spans.shape[axis]):
-        raise RuntimeError(f"segments {tuple(spans.shape)} along dimension {axis} of {tuple(x.shape)}")
+        raise RuntimeError(f"segments {tuple(spans.shape)} do not fit {tuple(x.shape)} along axis {axis}")
     if spans.dtype not in (torch.int32, torch.int64):
-        raise RuntimeError(f"segments of {spans.dtype}")
+        raise RuntimeError(f"segment lengths and offsets must be int32 or int64, got {spans.dtype}")
     return axis
 
 
@@ -259,14 +259,14 @@ def refuse_other_bounds(bounds, size, whole):
     segments = bounds.shape[-1] - 1
     count = bounds.numel() // (segments + 1) * segments
     if whole and not count:
-        raise RuntimeError("no lengths of segments")
+        raise RuntimeError("segment lengths are empty")
     blocks = triton.cdiv(count, 1024)
     counts = torch.empty(blocks, dtype=torch.int64, device=bounds.device)
     if blocks:
         sizes = plain(count), plain(segments), plain(size)
         misfits_kernel[(blocks,)](bounds, counts, *sizes, WHOLE=whole, BLOCK=1024)
     if starts_of(counts).select(0, blocks).item():
-        raise RuntimeError(f"segments that do not fit {size} elements")
+        raise RuntimeError(f"segment lengths do not add up to {size} elements")
 
 
 def segment_tile(size, segments, count, width):

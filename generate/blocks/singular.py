@@ -30,7 +30,7 @@ def singular(A, full, wanted, name):
         RuntimeError: If A is not a matrix in fp32 or fp64.
     """
     if A.dim() < 2 or A.dtype not in (torch.float32, torch.float64):
-        raise RuntimeError(f"{name}: {tuple(A.shape)} of {A.dtype}")
+        raise RuntimeError(f"{name}: expected float32 or float64 matrices, got {tuple(A.shape)} {A.dtype}")
     m, n = A.shape[-2:]
     tall = m >= n
     values, scaled, vectors = jacobi(A if tall else A.mT, False, wanted)

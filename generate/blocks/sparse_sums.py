@@ -159,7 +159,7 @@ def plains(values):
 
 def add_sparse(dense, sparse, alpha, out):
     if dense.is_sparse or dense.shape != sparse.shape:
-        raise RuntimeError("a sparse tensor is added to a dense one of its own shape")
+        raise RuntimeError("expected a dense tensor and a sparse one with the same shape")
     if out is None:
         out = torch.empty(dense.shape, dtype=torch.result_type(dense, sparse), device=dense.device)
     if out is not dense:

@@ -159,10 +159,10 @@ def square_rows(x, name, halves=False, complex_too=False):
         RuntimeError: If x is not square, or if its dtype is none of float32, float64 and the accepted others.
     """
     if x.dim() < 2 or x.shape[-1] != x.shape[-2]:
-        raise RuntimeError(f"{name}: {tuple(x.shape)} are no square matrices")
+        raise RuntimeError(f"{name}: expected square matrices, got {tuple(x.shape)}")
     is_accepted = (halves and x.is_floating_point()) or (complex_too and x.is_complex())
     if x.dtype not in (torch.float32, torch.float64) and not is_accepted:
-        raise RuntimeError(f"{name}: matrices of {x.dtype}")
+        raise RuntimeError(f"{name}: matrices must be float32 or float64, got {x.dtype}")
     return x.shape[-1]
 
 

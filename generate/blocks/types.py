@@ -57,7 +57,7 @@ def identical_dtypes(first, *rest):
     """Raise RuntimeError unless all tensors have one dtype."""
     dtypes = [t.dtype for t in rest]
     if any([dtype != first.dtype for dtype in dtypes]):
-        raise RuntimeError(f"tensors of {[first.dtype, *dtypes]}")
+        raise RuntimeError(f"tensors must share one dtype, got {[first.dtype, *dtypes]}")
 
 
 def _number_dtype(x):

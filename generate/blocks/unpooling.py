@@ -70,9 +70,13 @@ def unpool_kernel(
 
 def unpool(x, indices, axes, output_size):
     if len(output_size) != axes or x.dim() not in (axes + 1, axes + 2) or x.shape != indices.shape:
-        raise RuntimeError(f"unpooling of {tuple(x.shape)} by {tuple(indices.shape)} to {tuple(output_size)}")
+        raise RuntimeError(
+            f"cannot unpool {tuple(x.shape)} with indices {tuple(indices.shape)} to {tuple(output_size)}"
+        )
     if indices.dtype != torch.int64 or 0 in x.shape[x.dim() - axes - 1 :] or min(output_size) < 0:
-        raise RuntimeError(f"indices {indices.dtype}, or nothing to unpool in {tuple(x.shape)}")
+        raise RuntimeError(
+            f"expected int64 indices and an input without empty dimensions, got {indices.dtype} and {tuple(x.shape)}"
+        )
     format = suggested_format(x) if axes == 2 else torch.contiguous_format
     shape = (*x.shape[: x.dim() - axes], *output_size)
     out = torch.empty(shape, dtype=x.dtype, device=x.device, memory_format=format)

@@ -7,9 +7,9 @@ from blocks.reduction import reduce
 def expect_weight_norm(v, g, dim):
     """Return the dtype for norms; raise RuntimeError in the same cases as ATen."""
     if dim not in (0, v.dim() - 1) or v.dim() == 0:
-        raise RuntimeError(f"weight norm of {tuple(v.shape)} along {dim}, neither the first dimension nor the last")
+        raise RuntimeError(f"weight norm keeps the first or the last dimension, got {dim} for {tuple(v.shape)}")
     if v.dtype != g.dtype or g.numel() != v.shape[dim]:
-        raise RuntimeError(f"sizes {tuple(g.shape)} {g.dtype} of {tuple(v.shape)} {v.dtype}")
+        raise RuntimeError(f"norms {g.dtype} {tuple(g.shape)} do not fit weight {v.dtype} {tuple(v.shape)}")
     return torch.float64 if v.dtype == torch.float64 else torch.float32
 
 

@@ -236,7 +236,7 @@ def for_axes(values, axes):
     """Return one integer per axis; a single integer is repeated, and any other count raises RuntimeError."""
     values = list(values) if isinstance(values, (list, tuple)) else [values]
     if len(values) not in (1, axes):
-        raise RuntimeError(f"{len(values)} integers for {axes} dimensions")
+        raise RuntimeError(f"expected 1 or {axes} integers, got {len(values)}")
     return values * axes if len(values) == 1 else values
 
 

@@ -16,5 +16,5 @@ def celu(x, alpha, step):
 
 def wrapper(self, alpha=1.0, *, out=None):
     if alpha == 0:
-        raise RuntimeError("celu divides by alpha, which is 0")
+        raise RuntimeError("alpha must not be 0: celu divides by it")
     return elementwise(celu, self, numbers=(alpha, 1.0 / alpha), out=out)

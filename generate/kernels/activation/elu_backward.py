@@ -26,6 +26,6 @@ def elu_backward_of_result(grad, y, alpha, scale, input_scale):
 
 def wrapper(grad_output, alpha, scale, input_scale, is_result, self_or_result, *, out=None):
     if is_result and alpha < 0:
-        raise RuntimeError(f"elu with alpha {alpha} < 0 has no inverse: its gradient needs the input")
+        raise RuntimeError(f"elu with negative alpha {alpha} has no inverse: its gradient needs the input")
     function = elu_backward_of_result if is_result else elu_backward
     return elementwise(function, grad_output, self_or_result, numbers=(alpha, scale, input_scale), out=out)

@@ -18,6 +18,6 @@ def glu(x, gate):
 
 def wrapper(self, dim=-1, *, out=None):
     if self.dim() == 0 or self.shape[dim] % 2:
-        raise RuntimeError(f"glu halves dimension {dim} of {tuple(self.shape)}")
+        raise RuntimeError(f"glu needs an even size along dimension {dim}, got {tuple(self.shape)}")
     half = self.shape[dim] // 2
     return elementwise(glu, self.narrow(dim, 0, half), self.narrow(dim, half, half), out=out)

@@ -21,7 +21,7 @@ def glu_backward(grad, x, gate):
 
 def wrapper(grad_output, self, dim):
     if self.dim() == 0 or self.shape[dim] % 2:
-        raise RuntimeError(f"glu halves dimension {dim} of {tuple(self.shape)}")
+        raise RuntimeError(f"glu needs an even size along dimension {dim}, got {tuple(self.shape)}")
     half = self.shape[dim] // 2
     out = torch.empty(self.shape, dtype=self.dtype, device=self.device)
     halves = out.narrow(dim, 0, half), out.narrow(dim, half, half)

@@ -16,5 +16,5 @@ def softshrink(x, size):
 
 def wrapper(self, lambd=0.5, *, out=None):
     if lambd < 0:
-        raise RuntimeError(f"softshrink with lambd {lambd} < 0")
+        raise RuntimeError(f"lambd must be >= 0, got {lambd}")
     return elementwise(softshrink, self, numbers=(rounded(lambd, self.dtype),), out=out)

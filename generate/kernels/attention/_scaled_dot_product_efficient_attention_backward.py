@@ -34,7 +34,9 @@ def wrapper(
     if attn_bias is not None and grad_input_mask[3]:
         shape = (query.shape[0], query.shape[1], query.shape[2], key.shape[2])
         if tuple(attn_bias.shape) != shape:
-            raise NotImplementedError(f"gradient of a bias {tuple(attn_bias.shape)} that is broadcast to {shape}")
+            raise NotImplementedError(
+                f"the gradient for bias {tuple(attn_bias.shape)}, which broadcasts to {shape}, is not supported"
+            )
         grad_bias = torch.empty_like(attn_bias)
     check_attention(query, key, value, query.shape[1], value.shape[3])
     grads = *[empty_like_bthd(x) for x in (query, key, value)], grad_bias

@@ -17,7 +17,7 @@ DTYPES = ("bfloat16", "float16", "float32")  # as for backward, which has fp32 a
 def wrapper(query, key, value, dropout_p=0.0, is_causal=False, return_debug_mask=False, *, scale=None, philox):
     (B, H, Tq, D), Tk, device = query.shape, key.shape[2], query.device
     if return_debug_mask:
-        raise NotImplementedError("the matrix of what dropout keeps: return_debug_mask")
+        raise NotImplementedError("return_debug_mask is not supported")
     check_attention(query, key, value, shared_heads(query, key), D)
     out = torch.empty_like(query)
     lse = torch.empty((B, H, Tq), dtype=torch.float32, device=device)

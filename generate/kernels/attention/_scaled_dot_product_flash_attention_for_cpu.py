@@ -15,7 +15,7 @@ DTYPES = ("bfloat16", "float16", "float32")
 
 def wrapper(query, key, value, dropout_p=0.0, is_causal=False, *, attn_mask=None, scale=None):
     if dropout_p != 0.0:
-        raise NotImplementedError(f"attention with dropout_p={dropout_p}: only 0.0")
+        raise NotImplementedError(f"dropout_p must be 0.0, got {dropout_p}")
     (B, H, Tq, D), Hk = query.shape, key.shape[1]
     check_attention(query, key, value, H if H % max(Hk, 1) else Hk, D)
     if not D:  # as in ATen, which ignores all keys if D == 0

@@ -19,7 +19,9 @@ def wrapper(input, weight, bias, stride, padding, dilation, transposed, output_p
     stride, padding, dilation, extra = [for_axes(v, axes) for v in (stride, padding, dilation, output_padding)]
     size = convolved_size(input, weight, stride, padding, dilation, transposed, extra, groups)
     if bias is not None and (tuple(bias.shape) != (size[1],) or bias.dtype != input.dtype):
-        raise RuntimeError(f"a bias {bias.dtype} {tuple(bias.shape)} of {size[1]} channels")
+        raise RuntimeError(
+            f"expected a bias {input.dtype} with {size[1]} elements, got {bias.dtype} {tuple(bias.shape)}"
+        )
     if bias is not None and not bias.is_contiguous():
         bias = copied(bias)  # the kernels assume stride 1
     out = convolution_result(input, weight, size)

@@ -33,7 +33,9 @@ def wrapper(
     stride, padding, dilation, extra = [for_axes(v, axes) for v in (stride, padding, dilation, output_padding)]
     size = convolved_size(input, weight, stride, padding, dilation, transposed, extra, groups)
     if tuple(grad_output.shape) != size or grad_output.dtype != input.dtype:
-        raise RuntimeError(f"gradient {grad_output.dtype} {tuple(grad_output.shape)}, not {size}")
+        raise RuntimeError(
+            f"expected a gradient {input.dtype} {size}, got {grad_output.dtype} {tuple(grad_output.shape)}"
+        )
     geometry = stride, padding, dilation
     grad_input = grad_weight = grad_bias = None
     if output_mask[0]:

@@ -20,7 +20,7 @@ DTYPES = (
 
 def wrapper(self, *, dtype=None, layout=None, device=None, pin_memory=None, non_blocking=False, memory_format=None):
     if device is not None and torch.device(device).type != self.device.type:
-        raise NotImplementedError(f"_to_copy from {self.device} to {device}: a transfer, not a kernel")
+        raise NotImplementedError(f"cannot copy from {self.device} to {device}: a transfer is not a kernel")
     out = torch.empty_like(self, dtype=dtype, memory_format=memory_format or torch.preserve_format)
     if has_bits(self):
         return resolve_into(out, self)

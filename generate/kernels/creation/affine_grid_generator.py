@@ -69,9 +69,9 @@ def affine_kernel(theta_ptr, out_ptr, sizes, strides, DIMS: tl.constexpr, ALIGN:
 def wrapper(theta, size, align_corners):
     dims = len(size) - 2
     if not theta.is_floating_point():
-        raise RuntimeError(f"an affine grid of {theta.dtype}")
+        raise RuntimeError(f"theta must be floating point, got {theta.dtype}")
     if dims not in (2, 3) or tuple(theta.shape) != (size[0], dims, dims + 1):
-        raise RuntimeError(f"an affine grid of {tuple(theta.shape)} for {tuple(size)}")
+        raise RuntimeError(f"theta {tuple(theta.shape)} does not fit size {tuple(size)}")
     out = torch.empty((size[0], *size[2:], dims), dtype=theta.dtype, device=theta.device)
     if out.numel():
         sizes = (size[0], *(1,) * (3 - dims), *size[2:])

@@ -14,6 +14,6 @@ DTYPES = (
 
 def wrapper(self, value, *, out=None):
     if isinstance(value, complex) and not self.is_complex():
-        raise RuntimeError(f"fill of {self.dtype} with {value}")
+        raise RuntimeError(f"cannot fill {self.dtype} with complex {value}")
     without_overflow(self.dtype, value)
     return convert_into(torch.empty_like(self) if out is None else out, value)

@@ -20,6 +20,6 @@ def wrapper(size, fill_value, *, dtype=None, layout=None, device=None, pin_memor
         is_complex = isinstance(fill_value, complex)
         dtype = torch.get_default_dtype().to_complex() if is_complex else common_dtype(fill_value)
     if isinstance(fill_value, complex) and not dtype.is_complex:
-        raise NotImplementedError("full of real numbers with a complex one")
+        raise NotImplementedError(f"cannot fill {dtype} with complex {fill_value}")
     without_overflow(dtype, fill_value)
     return convert_into(torch.empty(size, dtype=dtype, device=device), fill_value)

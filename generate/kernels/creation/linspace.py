@@ -27,7 +27,7 @@ DTYPES = ("bfloat16", "float16", "float32", "float64", "int16", "int32", "int64"
 
 def wrapper(start, end, steps, *, dtype=None, layout=None, device=None, pin_memory=None):
     if steps < 0 or any([isinstance(x, torch.Tensor) and x.dim() for x in (start, end)]):
-        raise RuntimeError(f"{steps} steps between ends that have to be numbers")
+        raise RuntimeError(f"steps must be >= 0 and the ends numbers, got {steps} steps")
     tensors = [x for x in (start, end) if isinstance(x, torch.Tensor)]
     device = tensors[0].device if tensors else device
     out = torch.empty(steps, dtype=dtype or torch.get_default_dtype(), device=device)

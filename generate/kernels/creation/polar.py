@@ -18,7 +18,7 @@ def cartesian(size, angle):
 
 def wrapper(abs, angle):
     if abs.dtype != angle.dtype:
-        raise RuntimeError(f"polar of {abs.dtype} and {angle.dtype}")
+        raise RuntimeError(f"abs and angle must share one dtype, got {abs.dtype} and {angle.dtype}")
     out = empty_result(list(torch.broadcast_tensors(abs, angle)), abs.dtype.to_complex())
     elementwise(cartesian, abs, angle, out=parts_of(out))
     return out

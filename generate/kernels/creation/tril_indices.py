@@ -33,7 +33,7 @@ def lower_place(i, above, first, tall, count, columns):
 
 def wrapper(row, col, offset=0, *, dtype=torch.int64, layout=None, device=None, pin_memory=None):
     if row < 0 or col < 0 or dtype not in (None, torch.int32, torch.int64):
-        raise RuntimeError(f"{dtype} indices of {row} rows of {col} columns")
+        raise RuntimeError(f"expected row >= 0, col >= 0 and int32 or int64, got {row}, {col} and {dtype}")
     above = min(max(-offset, 0), row)
     first = min(max(offset, 0) + 1, col)
     tall = min(row - above, col - first + 1)

@@ -32,7 +32,7 @@ def upper_place(i, whole, columns, longest):
 
 def wrapper(row, col, offset=0, *, dtype=torch.int64, layout=None, device=None, pin_memory=None):
     if row < 0 or col < 0 or dtype not in (None, torch.int32, torch.int64):
-        raise RuntimeError(f"{dtype} indices of {row} rows of {col} columns")
+        raise RuntimeError(f"expected row >= 0, col >= 0 and int32 or int64, got {row}, {col} and {dtype}")
     full_rows = min(max(1 - offset, 0), row)
     longest = min(max(col - full_rows - offset, 0), col)
     shrinking = min(row - full_rows, longest)

@@ -84,12 +84,12 @@ def wrapper(grad, weight, indices, offsets, offset2bag, mode, padding_idx=-1):
     identical_dtypes(grad, weight)
     check_items(indices)
     if offsets.dtype not in (torch.int32, torch.int64):
-        raise RuntimeError(f"offsets of {offsets.dtype}")
+        raise RuntimeError(f"offsets must be int32 or int64, got {offsets.dtype}")
     if mode != 0:
-        raise RuntimeError(f"weights of items in mode {mode}")
+        raise RuntimeError(f"per-sample weights need mode 0 (sum), got {mode}")
     m, cols = indices.shape[0], grad.shape[1]
     if 0 < offset2bag.shape[0] < m:
-        raise RuntimeError(f"bags of {offset2bag.shape[0]} of {m} items")
+        raise RuntimeError(f"offset2bag has {offset2bag.shape[0]} entries for {m} items")
     out = torch.empty(m, dtype=grad.dtype, device=grad.device)
     bags = min(offsets.shape[0], grad.shape[0])
     BLOCK_M, BLOCK_N, num_warps = bag_tile(m, cols)

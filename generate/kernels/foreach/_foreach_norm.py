@@ -12,6 +12,8 @@ DTYPES = ("bfloat16", "float16", "float32")
 
 def wrapper(self, ord=2, dtype=None):
     if isinstance(ord, bool) or any([not x.is_floating_point() for x in self]):
-        raise RuntimeError(f"norms of order {ord} of {[x.dtype for x in self]}")
+        raise RuntimeError(
+            f"expected a numeric order and floating-point tensors, got {ord} and {[x.dtype for x in self]}"
+        )
     kind, map, finish, numbers, value = norm_of_order(ord)
     return reduce_list(kind, self, map=map, finish=finish, numbers=numbers, dtype=dtype, value=value)

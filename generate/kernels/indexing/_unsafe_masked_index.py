@@ -18,7 +18,7 @@ def or_fill(x, mask, fill):
 
 def wrapper(self, mask, indices, fill):
     if self.dtype.itemsize > 1 and not self.dtype.is_signed:
-        raise RuntimeError(f"masked indices of {self.dtype}")
+        raise RuntimeError(f"masked indexing does not support {self.dtype}")
     out = gather(self, clamped_indices(self.shape, indices))
     if not self.numel():
         return elementwise(identity, fill, common=out.dtype, out=out)

@@ -19,6 +19,6 @@ def or_zero(x, mask):
 
 def wrapper(self, mask, indices, values):
     if self.dtype.itemsize > 1 and not self.dtype.is_signed:
-        raise RuntimeError(f"masked indices of {self.dtype}")
+        raise RuntimeError(f"masked indexing does not support {self.dtype}")
     indices = clamped_indices(self.shape, indices)
     return put(self, indices, elementwise(or_zero, values, mask, common=values.dtype), True)

@@ -8,5 +8,5 @@ DTYPES = ("bfloat16", "float16", "float32", "float64", "int16", "int32", "int64"
 
 def wrapper(self, boundaries, *, out_int32=False, right=False):
     if boundaries.dim() != 1:
-        raise RuntimeError(f"boundaries of {boundaries.dim()} dimensions")
+        raise RuntimeError(f"boundaries must have one dimension, got {boundaries.dim()}")
     return search_sorted(boundaries, self, out_int32, right)

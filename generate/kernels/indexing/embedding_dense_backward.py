@@ -420,7 +420,7 @@ def scan(grad_output, indices, out, padding_idx, scale_grad_by_freq):
 
 def wrapper(grad_output, indices, num_weights, padding_idx, scale_grad_by_freq):
     if indices.dtype not in (torch.int32, torch.int64):
-        raise RuntimeError(f"indices of {indices.dtype}")
+        raise RuntimeError(f"indices must be int32 or int64, got {indices.dtype}")
     m, n = indices.numel(), grad_output.shape[-1]
     if grad_output.shape[:-1] != indices.shape:
         dense = grad_output if grad_output.is_contiguous() else copied(grad_output)

@@ -14,12 +14,14 @@ DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32",
 
 def wrapper(self, dim, index, source, *, alpha=1, out=None):
     if index.dtype not in (torch.int32, torch.int64):
-        raise RuntimeError(f"indices of {index.dtype}")
+        raise RuntimeError(f"index must be int32 or int64, got {index.dtype}")
     rows = [n for d, n in enumerate(source.shape) if d != dim % max(self.dim(), 1)]
     if source.dtype != self.dtype or source.numel() != index.numel() * math.prod(rows):
-        raise RuntimeError(f"index_add: {index.numel()} indices of a source of {source.dtype} {tuple(source.shape)}")
+        raise RuntimeError(
+            f"source {source.dtype} {tuple(source.shape)} does not fit {index.numel()} indices into {self.dtype}"
+        )
     if self.dim() > 1 and rows != [n for d, n in enumerate(self.shape) if d != dim % self.dim()]:
-        raise RuntimeError(f"index_add: a source of {tuple(source.shape)} for {tuple(self.shape)}")
+        raise RuntimeError(f"source {tuple(source.shape)} does not fit {tuple(self.shape)}")
     out = torch.empty(self.shape, dtype=self.dtype, device=self.device) if out is None else out
     indices = [None] * (dim % max(self.dim(), 1)) + [index.view(-1)]
     return put(self, indices, source, True, alpha, out)

@@ -13,9 +13,9 @@ DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32",
 
 def wrapper(self, dim, index, value, *, out=None):
     if index.dtype != torch.int64:
-        raise RuntimeError(f"indices of {index.dtype}")
+        raise RuntimeError(f"index must be int64, got {index.dtype}")
     if isinstance(value, torch.Tensor) and value.dim():
-        raise RuntimeError(f"a value of {value.dim()} dimensions")
+        raise RuntimeError(f"value must have no dimensions, got {value.dim()}")
     without_overflow(self.dtype, value)
     value = fill(torch.empty((), dtype=self.dtype, device=self.device), value)
     return put(self, [None] * (dim % max(self.dim(), 1)) + [index.view(-1)], value, False, out=out)

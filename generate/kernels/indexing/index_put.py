@@ -13,6 +13,6 @@ DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32",
 def wrapper(self, indices, values, accumulate=False, unsafe=False, *, out=None):
     if values.dtype != self.dtype or any(i is not None and i.is_floating_point() for i in indices):
         raise RuntimeError(
-            f"index_put into {self.dtype} of {values.dtype} by {[None if i is None else i.dtype for i in indices]}"
+            f"cannot put {values.dtype} into {self.dtype} at {[None if i is None else i.dtype for i in indices]}"
         )
     return put(self, by_integers(self.shape, indices), values, accumulate, out=out)

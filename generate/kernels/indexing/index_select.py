@@ -12,11 +12,11 @@ DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32",
 
 def wrapper(self, dim, index):
     if index.dtype not in (torch.int32, torch.int64):
-        raise RuntimeError(f"indices of {index.dtype}")
+        raise RuntimeError(f"index must be int32 or int64, got {index.dtype}")
     if index.dim() > 1:
-        raise IndexError(f"indices of {index.dim()} dimensions")
+        raise IndexError(f"index must have at most one dimension, got {index.dim()}")
     if self.dim() == 0 and index.numel() != 1:
-        raise RuntimeError(f"{index.numel()} elements of a tensor without dimensions")
+        raise RuntimeError(f"a tensor without dimensions needs one index, got {index.numel()}")
     x = self.unsqueeze(0) if self.dim() == 0 else self
     dim = dim % x.dim()
     shape = [*x.shape[:dim], index.numel(), *x.shape[dim + 1 :]]

@@ -103,7 +103,7 @@ def isin_kernel(
 
 def wrapper(elements, test_elements, *, assume_unique=False, invert=False):
     if elements.dtype == torch.bool or test_elements.dtype == torch.bool:
-        raise RuntimeError("isin of bools")
+        raise RuntimeError("isin does not support bool")
     common = common_dtype(elements, test_elements)
     out = torch.empty(elements.shape, dtype=torch.bool, device=elements.device)
     n, count, tests, bits = elements.numel(), test_elements.numel(), test_elements, 0

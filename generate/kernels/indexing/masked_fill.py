@@ -19,9 +19,9 @@ def filled(x, mask, value):
 
 def wrapper(self, mask, value, *, out=None):
     if isinstance(value, torch.Tensor) and value.dim():
-        raise RuntimeError(f"a value of {value.dim()} dimensions")
+        raise RuntimeError(f"value must have no dimensions, got {value.dim()}")
     if mask.dtype != torch.bool:
-        raise RuntimeError(f"a mask of {mask.dtype}")
+        raise RuntimeError(f"mask must be bool, got {mask.dtype}")
     without_overflow(self.dtype, value)
     if out is None:
         shape = torch.broadcast_shapes(self.shape, mask.shape)

@@ -14,7 +14,7 @@ DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32",
 
 def wrapper(self, mask, source, *, out=None):
     if mask.dtype != torch.bool or source.dtype != self.dtype:
-        raise RuntimeError(f"a mask of {mask.dtype}, a source of {source.dtype} for {self.dtype}")
+        raise RuntimeError(f"expected a bool mask and a {self.dtype} source, got {mask.dtype} and {source.dtype}")
     if out is None:
         shape = torch.broadcast_shapes(self.shape, mask.shape)
         out = torch.empty(shape, dtype=self.dtype, device=self.device)
@@ -22,7 +22,7 @@ def wrapper(self, mask, source, *, out=None):
     mask = mask.expand(out.shape)
     starts = true_starts(mask)
     if source.numel() < mask.numel() and starts.select(0, starts.shape[0] - 1).item() > source.numel():
-        raise RuntimeError("Number of elements of source < number of ones in mask")
+        raise RuntimeError("the source has fewer elements than the mask has ones")
     if out is not self:
         fill(out, self)
     return move_selected("scatter", source, mask, starts, out, source.numel())

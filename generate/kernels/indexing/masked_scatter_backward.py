@@ -15,7 +15,7 @@ DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32",
 
 def wrapper(grad_output, mask, sizes):
     if mask.dtype != torch.bool:
-        raise RuntimeError(f"a mask of {mask.dtype}")
+        raise RuntimeError(f"mask must be bool, got {mask.dtype}")
     grad, mask = torch.broadcast_tensors(grad_output, mask)
     out = fill(torch.empty(sizes, dtype=grad.dtype, device=grad.device), 0)
     move_selected("select", grad, mask, true_starts(mask), out, math.prod(sizes))

@@ -12,7 +12,7 @@ DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32",
 
 def wrapper(self, mask):
     if mask.dtype != torch.bool:
-        raise RuntimeError(f"a mask of {mask.dtype}")
+        raise RuntimeError(f"mask must be bool, got {mask.dtype}")
     x, mask = torch.broadcast_tensors(self, mask)
     starts = true_starts(mask)
     count = starts.select(0, starts.shape[0] - 1).item()

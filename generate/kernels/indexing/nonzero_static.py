@@ -13,6 +13,6 @@ DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32",
 
 def wrapper(self, *, size, fill_value=-1):
     if size < 0:
-        raise RuntimeError(f"size {size}")
+        raise RuntimeError(f"size must be >= 0, got {size}")
     out = torch.empty((size, self.dim()), dtype=torch.int64, device=self.device)
     return true_indices(self, true_starts(self), fill(out, fill_value), size)

@@ -14,9 +14,11 @@ DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32",
 
 def wrapper(self, index, source, accumulate=False):
     if index.dtype != torch.int64:
-        raise RuntimeError(f"places of {index.dtype}")
+        raise RuntimeError(f"index must be int64, got {index.dtype}")
     if index.numel() != source.numel() or self.dtype != source.dtype:
-        raise RuntimeError(f"{source.numel()} elements for {index.numel()} places")
+        raise RuntimeError(
+            f"expected {index.numel()} elements {self.dtype}, got {source.numel()} elements {source.dtype}"
+        )
     if index.shape != source.shape:
         index, source = [(t if t.is_contiguous() else copied(t)).view(-1) for t in (index, source)]
     out = torch.empty_like(self)

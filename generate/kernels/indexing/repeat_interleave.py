@@ -40,7 +40,9 @@ def repeats_kernel(repeats_ptr, counts_ptr, starts_ptr, ends_ptr, n, stride, FIN
 
 def wrapper(repeats, *, output_size=None):
     if repeats.dim() != 1 or repeats.dtype not in (torch.int32, torch.int64):
-        raise RuntimeError(f"repeats of {repeats.dim()} dimensions and {repeats.dtype}")
+        raise RuntimeError(
+            f"repeats must be an int32 or int64 vector, got {repeats.dtype} with {repeats.dim()} dimensions"
+        )
     n = repeats.shape[0]
     blocks, device = triton.cdiv(n, 1024), repeats.device
     if n == 0:

@@ -15,7 +15,7 @@ DTYPES = ("bfloat16", "float16", "float32", "float64", "int16", "int32", "int64"
 
 def wrapper(self, dim, index, src, *, reduce, out=None):
     if reduce not in ("add", "multiply"):
-        raise RuntimeError(f"reduce {reduce}; choose from add, multiply")
+        raise RuntimeError(f"reduce must be add or multiply, got {reduce}")
     if not isinstance(src, torch.Tensor):
         without_overflow(self.dtype, src)
         src = fill(torch.empty((), dtype=self.dtype, device=self.device), src)

@@ -13,5 +13,5 @@ DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32",
 
 def wrapper(self, dim, index, src, reduce, *, include_self=True, out=None):
     if reduce == "mean" and self.dtype == torch.bool:
-        raise RuntimeError("a mean of bools")
+        raise RuntimeError("scatter_reduce does not support the mean for bool")
     return reduce_along(self, dim, index, src, reduce, include_self, out)

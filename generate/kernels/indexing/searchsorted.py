@@ -17,5 +17,5 @@ def wrapper(sorted_sequence, self, *, out_int32=False, right=False, side=None, s
     if not isinstance(self, torch.Tensor):
         self = new_full((), self, common_dtype(sorted_sequence, self), sorted_sequence.device)
     if not self.dim() and sorted_sequence.dim() != 1:
-        raise RuntimeError(f"one value for rows {tuple(sorted_sequence.shape)}")
+        raise RuntimeError(f"one value needs a sorted vector, got {tuple(sorted_sequence.shape)}")
     return search_sorted(sorted_sequence, self, out_int32, right, side, sorter)

@@ -86,7 +86,9 @@ def wrapper(grad_in, input_sizes, dim, size, step):
     dim = dim % len(sizes)
     expected = (*sizes[:dim], max(sizes[dim] - size, 0) // step + 1, *sizes[dim + 1 :], size)
     if grad.shape != expected or size > sizes[dim]:
-        raise RuntimeError(f"a gradient {tuple(grad_in.shape)} of windows of {size} in {tuple(sizes)}")
+        raise RuntimeError(
+            f"gradient {tuple(grad_in.shape)} does not fit windows with {size} elements in {tuple(sizes)}"
+        )
     n, PLAIN = out.numel(), max(out.numel(), grad.numel()) < SMALL_TENSOR
     extent = sum([(k - 1) * s for k, s in zip(grad.shape, grad.stride(), strict=True)])
     BLOCK, warps = tuned(TUNED, grad.shape, out.shape)

@@ -22,7 +22,7 @@ def wrapper(A, B, *, left=True, check_errors=False):
     vectors = B.dim() == 1 or B.shape == A.shape[:-1]
     b = B.unsqueeze(-1) if vectors else B
     if b.dim() < 2 or b.shape[-2 if left else -1] != n:
-        raise RuntimeError(f"linalg.solve: {tuple(A.shape)} and {tuple(B.shape)}")
+        raise RuntimeError(f"linalg.solve: right-hand side {tuple(B.shape)} does not fit {tuple(A.shape)}")
     factors, pivots, info = complex_lu(A) if A.is_complex() else lu_factors(A, "linalg.solve")
     if check_errors:
         check_info(info, "linalg.solve")

@@ -12,5 +12,5 @@ DTYPES = ("float32", "float64")
 
 def wrapper(A, full_matrices=False, compute_uv=True, *, driver=None):
     if driver not in (None, "gesvd", "gesvdj", "gesvda"):
-        raise RuntimeError(f"linalg.svd: driver {driver}")
+        raise RuntimeError(f"linalg.svd: driver must be gesvd, gesvdj or gesvda, got {driver}")
     return singular(A, full_matrices, compute_uv, "linalg.svd")

@@ -12,6 +12,6 @@ def wrapper(self, input2, upper=False):
     n = square_rows(input2, "cholesky_solve")
     identical_dtypes(self, input2)
     if self.dim() < 2 or self.shape[-2] != n:
-        raise RuntimeError(f"cholesky_solve: {tuple(self.shape)} and {tuple(input2.shape)}")
+        raise RuntimeError(f"cholesky_solve: right-hand side {tuple(self.shape)} does not fit {tuple(input2.shape)}")
     factor, b = one_batch(input2, self)
     return solve_rooted(factor, b, column_major(b.shape, b), upper)

@@ -20,11 +20,15 @@ def cross(a, b, c, x, y, z):
 def wrapper(self, other, *, dim=-1):
     identical_dtypes(self, other)
     if self.dtype == torch.bool:
-        raise NotImplementedError("a cross product of bools")
+        raise NotImplementedError("linalg.cross does not support bool")
     if self.dim() != other.dim():
-        raise RuntimeError(f"a cross product of {tuple(self.shape)} and {tuple(other.shape)}")
+        raise RuntimeError(
+            f"linalg.cross needs equally many dimensions, got {tuple(self.shape)} and {tuple(other.shape)}"
+        )
     if self.shape[dim] != 3 or other.shape[dim] != 3:
-        raise RuntimeError(f"a cross product of {tuple(self.shape)} and {tuple(other.shape)} in dimension {dim}")
+        raise RuntimeError(
+            f"linalg.cross needs size 3 along dimension {dim}, got {tuple(self.shape)} and {tuple(other.shape)}"
+        )
     size = torch.broadcast_shapes(self.shape, other.shape)
     out = torch.empty(size, dtype=self.dtype, device=self.device)
     operands = [t.expand(size).select(dim, k) for t in (self, other) for k in range(3)]

@@ -11,7 +11,7 @@ DTYPES = ("float32", "float64")
 def wrapper(input, tau):
     identical_dtypes(input, tau)
     if input.dim() < 2 or not input.shape[-2] >= input.shape[-1] >= tau.shape[-1]:
-        raise RuntimeError(f"linalg.householder_product: {tuple(input.shape)} and tau {tuple(tau.shape)}")
+        raise RuntimeError(f"linalg.householder_product: tau {tuple(tau.shape)} does not fit {tuple(input.shape)}")
     if tau.shape[:-1] != input.shape[:-2]:
-        raise RuntimeError(f"linalg.householder_product: {tuple(input.shape)} and tau {tuple(tau.shape)}")
+        raise RuntimeError(f"linalg.householder_product: tau {tuple(tau.shape)} does not fit {tuple(input.shape)}")
     return reflected(input, tau, None, column_major(input.shape, input), False)

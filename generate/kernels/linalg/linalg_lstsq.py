@@ -49,17 +49,17 @@ def reciprocals(values, share):
 def wrapper(self, b, rcond=None, *, driver=None):
     driver = driver or "gelsy"
     if driver not in ("gels", "gelsd", "gelss", "gelsy"):
-        raise RuntimeError(f"linalg.lstsq: driver {driver}")
+        raise RuntimeError(f"linalg.lstsq: driver must be gels, gelsd, gelss or gelsy, got {driver}")
     identical_dtypes(self, b)
     vector = b.dim() == self.dim() - 1 and b.shape == self.shape[:-1]
     b = b.unsqueeze(-1) if vector else b
     if self.dtype not in (torch.float32, torch.float64):
-        raise RuntimeError(f"linalg.lstsq: matrices of {self.dtype}")
+        raise RuntimeError(f"linalg.lstsq: matrices must be float32 or float64, got {self.dtype}")
     if self.dim() < 2 or b.dim() != self.dim() or b.shape[-2] != self.shape[-2]:
-        raise RuntimeError(f"linalg.lstsq: {tuple(self.shape)} and {tuple(b.shape)}")
+        raise RuntimeError(f"linalg.lstsq: right-hand side {tuple(b.shape)} does not fit {tuple(self.shape)}")
     (m, n), count = self.shape[-2:], b.shape[-1]
     if not count and driver in ("gelsd", "gelss"):
-        raise RuntimeError(f"linalg.lstsq: {driver} without right-hand sides")
+        raise RuntimeError(f"linalg.lstsq: driver {driver} needs a right-hand side")
     values, scaled, vectors = jacobi(self if m >= n else self.mT, False, True)
     left, right = (vectors, scaled) if m >= n else (scaled, vectors)
     weights = reciprocals(values, share_of_largest(rcond, driver, torch.finfo(self.dtype).eps, max(m, n)))

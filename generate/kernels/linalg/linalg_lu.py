@@ -8,6 +8,6 @@ DTYPES = ("float32", "float64")
 
 def wrapper(A, *, pivot=True):
     if not pivot:
-        raise NotImplementedError("rows that are not exchanged")
+        raise NotImplementedError("linalg.lu supports only pivot=True")
     factors, pivots, _ = lu_factors(A, "linalg.lu")
     return permutation(pivots, A.shape[-2], A.dtype), *unpacked(factors)

@@ -12,7 +12,7 @@ DTYPES = ("float32", "float64")
 
 def wrapper(A, *, pivot=True, check_errors=False):
     if not pivot:
-        raise NotImplementedError("rows that are not exchanged")
+        raise NotImplementedError("linalg.lu_factor supports only pivot=True")
     factors, pivots, info = lu_factors(A, "linalg.lu_factor_ex")
     if check_errors:
         check_info(info, "linalg.lu_factor_ex")

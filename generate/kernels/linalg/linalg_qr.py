@@ -11,7 +11,7 @@ DTYPES = ("float32", "float64")
 
 def wrapper(A, mode="reduced"):
     if mode not in ("reduced", "complete", "r"):
-        raise RuntimeError(f"linalg.qr: mode {mode}")
+        raise RuntimeError(f"linalg.qr: mode must be reduced, complete or r, got {mode}")
     v, tau = reflectors(A, "linalg.qr")
     m, n = A.shape[-2:]
     rows = m if mode == "complete" else min(m, n)

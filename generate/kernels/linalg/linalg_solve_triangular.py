@@ -16,7 +16,9 @@ def wrapper(self, B, *, upper, left=True, unitriangular=False):
     n = square_rows(self, "linalg.solve_triangular")
     identical_dtypes(self, B)
     if B.dim() < 2 or B.shape[-2 if left else -1] != n:
-        raise RuntimeError(f"linalg.solve_triangular: {tuple(self.shape)} and {tuple(B.shape)}")
+        raise RuntimeError(
+            f"linalg.solve_triangular: right-hand side {tuple(B.shape)} does not fit {tuple(self.shape)}"
+        )
     t, b = one_batch(resolved(self), resolved(B))
     out = column_major(b.shape, b)
     if left:

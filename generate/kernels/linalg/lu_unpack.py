@@ -15,9 +15,9 @@ DTYPES = ("float32", "float64")
 
 def wrapper(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True):
     if LU_pivots.dtype != torch.int32:
-        raise RuntimeError(f"lu_unpack: pivots of {LU_pivots.dtype}")
+        raise RuntimeError(f"lu_unpack: pivots must be int32, got {LU_pivots.dtype}")
     if LU_data.dim() < 2:
-        raise RuntimeError(f"lu_unpack: {tuple(LU_data.shape)}")
+        raise RuntimeError(f"lu_unpack: expected matrices, got {tuple(LU_data.shape)}")
     size = (*LU_data.shape[:-2], min(LU_data.shape[-2:]))
     outs = [torch.empty(0, dtype=LU_data.dtype, device=LU_data.device) for _ in range(3)]
     if unpack_pivots:

@@ -16,7 +16,7 @@ def wrapper(self, A, upper=True, transpose=False, unitriangular=False):
     n = square_rows(A, "triangular_solve")
     identical_dtypes(self, A)
     if self.dim() < 2 or self.shape[-2] != n:
-        raise RuntimeError(f"triangular_solve: {tuple(self.shape)} and {tuple(A.shape)}")
+        raise RuntimeError(f"triangular_solve: right-hand side {tuple(self.shape)} does not fit {tuple(A.shape)}")
     t, b = one_batch(A, self)
     clone = copied(t, column_major(t.shape, t))
     out = column_major(b.shape, b)

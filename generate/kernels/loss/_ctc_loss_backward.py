@@ -266,7 +266,9 @@ def wrapper(
     (T, N, C), width = log_probs.shape, 2 * longest + 1
     shapes = [tuple(t.shape) for t in (grad, neg_log_likelihood, log_alpha)]
     if shapes[:2] != [(N,), (N,)] or shapes[2][:2] != (N, T) or shapes[2][2] < width:
-        raise RuntimeError(f"gradients, losses and alpha {shapes} for {tuple(log_probs.shape)}, {longest} labels")
+        raise RuntimeError(
+            f"gradient, loss and alpha {shapes} do not fit {tuple(log_probs.shape)} with up to {longest} labels"
+        )
     out = torch.empty((T, N, C), dtype=log_probs.dtype, device=log_probs.device)
     beta = torch.empty((N, T, width), dtype=log_probs.dtype, device=log_probs.device)
     sizes, strides = (T, N, C, width), (log_probs.stride(), label_strides(targets))

@@ -107,7 +107,7 @@ def kernel_total(parts_ptr, out_ptr, parts, n, MEAN: tl.constexpr, BLOCK: tl.con
 def wrapper(self, target, weight=None, reduction=1):
     identical_dtypes(self, target, *([] if weight is None else [weight]))
     if reduction not in (0, 1, 2):
-        raise RuntimeError(f"reduction {reduction}")
+        raise RuntimeError(f"reduction must be 0 (none), 1 (mean) or 2 (sum), got {reduction}")
     shape = self.shape
     if target.shape != shape:  # as in ATen on the CPU: [1, 5] and [5, 1] are five pairs
         target = target.squeeze().expand(self.squeeze().shape).view(shape)

@@ -19,5 +19,5 @@ def huber(x, target, size):
 
 def wrapper(self, target, reduction=1, delta=1.0):
     if delta <= 0:
-        raise RuntimeError(f"huber_loss with delta {delta}, which has to be more than 0")
+        raise RuntimeError(f"delta must be positive, got {delta}")
     return loss(huber, (self, target), reduction, (delta,))

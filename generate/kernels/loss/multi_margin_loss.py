@@ -80,7 +80,7 @@ def kernel_multi_margin(
 def wrapper(self, target, p=1, margin=1, weight=None, reduction=1):
     x, classes = expect_class_of_row(self, target, weight)
     if int(p) not in (1, 2):
-        raise RuntimeError(f"multi_margin_loss with p {p}, which has to be 1 or 2")
+        raise RuntimeError(f"p must be 1 or 2, got {p}")
     n, class_count = x.shape
     losses = torch.empty(target.shape if reduction == 0 else n, dtype=self.dtype, device=self.device)
     BLOCK_M, BLOCK_N = row_tile(class_count)

@@ -95,7 +95,7 @@ def wrapper(grad_output, self, target, p, margin, weight=None, reduction=1):
     x, classes = expect_class_of_row(self, target, weight)
     identical_dtypes(self, grad_output)
     if int(p) not in (1, 2):
-        raise RuntimeError(f"multi_margin_loss_backward with p {p}, which has to be 1 or 2")
+        raise RuntimeError(f"p must be 1 or 2, got {p}")
     n, class_count = x.shape
     grad = row_gradient(grad_output, n, reduction)
     out = torch.empty(self.shape, dtype=self.dtype, device=self.device)

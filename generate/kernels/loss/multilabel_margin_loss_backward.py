@@ -96,7 +96,7 @@ def wrapper(grad_output, self, target, reduction, is_target):
     x, targets = expect_classes_of_rows(self, target)
     identical_dtypes(self, grad_output, is_target)
     if is_target.shape != target.shape:
-        raise RuntimeError(f"{tuple(is_target.shape)} marks of {tuple(target.shape)} targets")
+        raise RuntimeError(f"is_target {tuple(is_target.shape)} does not match target {tuple(target.shape)}")
     n, classes = x.shape
     grad, marks = row_gradient(grad_output, n, reduction), is_target.view(targets.shape)
     out = torch.empty(self.shape, dtype=self.dtype, device=self.device)

@@ -88,10 +88,12 @@ def wrapper(grad_output, self, target, weight, reduction, ignore_index, total_we
     identical_dtypes(self, grad_output, total_weight)
     grad = grad_output if reduction == 0 else grad_output.view(-1).narrow(0, 0, 1).expand(target.shape)
     if grad.shape != target.shape or grad_output.numel() != grad.numel() and grad_output.numel() != 1:
-        raise RuntimeError(f"gradient {tuple(grad_output.shape)} of {tuple(target.shape)} losses")
+        raise RuntimeError(f"gradient {tuple(grad_output.shape)} does not fit targets {tuple(target.shape)}")
     out = torch.empty_like(self)
     if total_weight.numel() != 1 or not out.is_contiguous():
-        raise RuntimeError(f"{total_weight.numel()} total weights, or scores of strides {self.stride()}")
+        raise RuntimeError(
+            f"expected one total weight and contiguous scores, got {total_weight.numel()} and strides {self.stride()}"
+        )
     images, classes, height, width = self.shape
     pixels = height * width
     BLOCK = min(triton.next_power_of_2(max(pixels, 64)), 1024)

@@ -72,12 +72,12 @@ def kernel_nll_loss_backward(
 
 def wrapper(grad_output, self, target, weight, reduction, ignore_index, total_weight):
     if target.dtype not in (torch.int64, torch.uint8):
-        raise RuntimeError(f"targets of {target.dtype}")
+        raise RuntimeError(f"targets must be int64 or uint8, got {target.dtype}")
     rows = self.numel() // self.shape[-1] if self.shape[-1] else 0
     if rows and (target.numel() != rows or (grad_output.dim() and grad_output.shape[0] != rows)):
-        raise RuntimeError(f"gradient {tuple(grad_output.shape)} and {target.numel()} targets of {rows} rows")
+        raise RuntimeError(f"gradient {tuple(grad_output.shape)} and {target.numel()} targets do not fit {rows} rows")
     if weight is not None and weight.shape[0] != self.shape[-1]:
-        raise RuntimeError(f"{weight.shape[0]} weights of {self.shape[-1]} classes")
+        raise RuntimeError(f"expected a weight for each class ({self.shape[-1]}), got {weight.shape[0]}")
     out = torch.empty(self.shape, dtype=self.dtype, device=self.device)
     n, classes = rows, self.shape[-1]
     BLOCK, warps = tuned(TUNED, out.shape)

@@ -150,11 +150,11 @@ def kernel_add_parts(losses_ptr, weights_ptr, out_ptr, total_ptr, count, MEAN: t
 
 def wrapper(self, target, weight, reduction, ignore_index):
     if target.dtype not in (torch.int64, torch.uint8):
-        raise RuntimeError(f"targets of {target.dtype}")
+        raise RuntimeError(f"targets must be int64 or uint8, got {target.dtype}")
     x, rows = (self, target) if self.dim() == 2 else (self.unsqueeze(0), target.view(1))
     n, classes = x.shape
     if rows.shape[0] != n or (weight is not None and weight.shape[0] != classes):
-        raise RuntimeError(f"{rows.shape[0]} targets of {n} rows, or weights of other than {classes} classes")
+        raise RuntimeError(f"{rows.shape[0]} targets, or the weights, do not fit {n} rows with {classes} classes")
     total_weight = torch.empty((), dtype=self.dtype, device=self.device)
     strides = x.stride(), rows.stride(0), 0 if weight is None else weight.stride(0)
     if reduction == 0 and self.dim() == 2:

@@ -19,5 +19,5 @@ def smooth_l1(x, target, size):
 
 def wrapper(self, target, reduction=1, beta=1.0):
     if not beta >= 0:
-        raise RuntimeError(f"smooth_l1_loss with beta {beta}")
+        raise RuntimeError(f"beta must be >= 0, got {beta}")
     return loss(smooth_l1, (self, target), reduction, (beta,))

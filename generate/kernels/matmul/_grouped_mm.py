@@ -24,32 +24,32 @@ def expect_matrix(x):
     elif columns == 1 and rows >= max(1, x.shape[-1]):
         step = rows
     else:
-        raise RuntimeError(f"a matrix of strides {x.stride()}")
+        raise RuntimeError(f"a matrix needs one stride 1, got {x.stride()}")
     if step * x.element_size() % ROW_BYTES:
-        raise RuntimeError(f"rows of {step} elements")
+        raise RuntimeError(f"rows {step} elements apart are not aligned to {ROW_BYTES} bytes")
 
 
 def expect_operands(a, b, offs):
     """Raise RuntimeError in the same cases as ATen."""
     fits = a.dim() == b.dim() == 2 or a.shape[-1] == b.shape[-2]
     if a.dim() not in (2, 3) or b.dim() not in (2, 3) or a.dtype != b.dtype or not fits:
-        raise RuntimeError(f"matrices {tuple(a.shape)} of {a.dtype} and {tuple(b.shape)} of {b.dtype}")
+        raise RuntimeError(f"cannot multiply {a.dtype} {tuple(a.shape)} by {b.dtype} {tuple(b.shape)}")
     expect_matrix(a)
     expect_matrix(b)
     if (offs is None) != (a.dim() == b.dim() == 3) or (offs is None and a.shape[0] != b.shape[0]):
-        raise RuntimeError(f"groups of {tuple(a.shape)} and {tuple(b.shape)}, offsets {offs is not None}")
+        raise RuntimeError(f"groups {tuple(a.shape)} and {tuple(b.shape)} do not fit, with offsets: {offs is not None}")
     if offs is not None and (offs.dim() != 1 or offs.dtype != torch.int32):
-        raise RuntimeError(f"offsets {tuple(offs.shape)} of {offs.dtype}")
+        raise RuntimeError(f"offsets must be an int32 vector, got {offs.dtype} {tuple(offs.shape)}")
     for x in (a, b):
         if a.dim() != b.dim() and x.dim() == 3 and x.shape[0] != offs.shape[0]:
-            raise RuntimeError(f"{offs.shape[0]} groups of {x.shape[0]} matrices")
+            raise RuntimeError(f"{offs.shape[0]} offsets do not fit {x.shape[0]} matrices")
 
 
 def wrapper(self, mat2, offs=None, bias=None, out_dtype=None):
     if self.dtype not in (torch.bfloat16, torch.float16, torch.float32) or out_dtype not in (None, self.dtype):
-        raise RuntimeError(f"products of {self.dtype} in {out_dtype}")
+        raise RuntimeError(f"_grouped_mm does not support {self.dtype} with out_dtype {out_dtype}")
     if bias is not None:
-        raise RuntimeError("a bias")
+        raise RuntimeError("_grouped_mm does not support a bias")
     expect_operands(self, mat2, offs)
     shape = [offs.shape[0]] if self.dim() == mat2.dim() == 2 else [self.shape[0]] if offs is None else []
     out = torch.empty((*shape, self.shape[-2], mat2.shape[-1]), dtype=self.dtype, device=self.device)

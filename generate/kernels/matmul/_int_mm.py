@@ -12,5 +12,5 @@ DTYPES = ("int8",)
 
 def wrapper(self, mat2):
     if self.dim() != 2 or mat2.dim() != 2 or mat2.dtype != torch.int8:
-        raise RuntimeError(f"{self.dim()} and {mat2.dim()} dimensions, {mat2.dtype}")
+        raise RuntimeError(f"expected two int8 matrices, got {self.dim()} and {mat2.dim()} dimensions, {mat2.dtype}")
     return int8_matmul(self, mat2, None, torch.int32)

@@ -118,10 +118,10 @@ def trilinear_kernel(
 def dims_of(dims, rank):
     """Return dimensions as sorted non-negative numbers; raise if one is out of range or occurs twice."""
     if any([not -rank <= d < rank for d in dims]):
-        raise IndexError(f"dimensions {dims} of {rank}")
+        raise IndexError(f"dimensions {dims} are out of range for {rank}")
     sorted_dims = [d % rank for d in dims]
     if len(set(sorted_dims)) != len(sorted_dims):
-        raise RuntimeError(f"dimensions {dims} of {rank}, one of them twice")
+        raise RuntimeError(f"dimensions {dims} repeat, with {rank} in all")
     return sorted(sorted_dims)
 
 
@@ -132,7 +132,9 @@ def operands_of(tensors, expands, sums, unroll_dim):
     """
     rank = tensors[0].dim() + len(expands[0])
     if any([t.dim() + len(e) != rank for t, e in zip(tensors, expands, strict=True)]) or not 0 <= unroll_dim < rank:
-        raise RuntimeError(f"three tensors of {[t.dim() for t in tensors]} dimensions, {expands}, {unroll_dim}")
+        raise RuntimeError(
+            f"dimensions {[t.dim() for t in tensors]} do not fit expand {expands} and unroll_dim {unroll_dim}"
+        )
     expands, views = [dims_of(e, rank) for e in expands], []
     for t, dims in zip(tensors, expands, strict=True):
         for d in dims:

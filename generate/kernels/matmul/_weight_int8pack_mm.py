@@ -12,7 +12,9 @@ DTYPES = ("bfloat16", "float16", "float32")
 
 def wrapper(self, mat2, scales):
     if self.dim() != 2 or mat2.dim() != 2 or mat2.dtype != torch.int8 or scales.shape != mat2.shape[:1]:
-        raise RuntimeError(f"weight {tuple(mat2.shape)} of {mat2.dtype} and scales {tuple(scales.shape)}")
+        raise RuntimeError(f"weight {mat2.dtype} {tuple(mat2.shape)} does not fit scales {tuple(scales.shape)}")
     if self.stride(1) != 1 or not scales.is_contiguous() or scales.dtype != self.dtype:
-        raise RuntimeError(f"rows of stride {self.stride(1)}, scales of {scales.dtype} and stride {scales.stride(0)}")
+        raise RuntimeError(
+            f"expected rows with stride 1, contiguous {self.dtype} scales, got {self.stride(1)}, {scales.dtype}"
+        )
     return int8_matmul(self, mat2.t(), scales, self.dtype)

@@ -97,14 +97,14 @@ def launch_sum_of_products(a, b, bias, out, numbers, tile, steps, parts, part):
 def wrapper(self, batch1, batch2, *, beta=1, alpha=1):
     identical_dtypes(self, batch1, batch2)
     if self.dtype == torch.bool:
-        raise RuntimeError(f"addbmm of {self.dtype}")
+        raise RuntimeError(f"addbmm does not support {self.dtype}")
     if not self.dtype.is_floating_point:
         without_overflow(self.dtype, beta, alpha)
     if alpha == 0:
         batch1, batch2 = without_terms(batch1, batch2)
     (B, M, K), N = batch1.shape, batch2.shape[2]
     if batch2.shape[:2] != (B, K):
-        raise RuntimeError(f"matrices {tuple(batch1.shape)} and {tuple(batch2.shape)}")
+        raise RuntimeError(f"cannot multiply {tuple(batch1.shape)} by {tuple(batch2.shape)}")
     out = torch.empty((M, N), dtype=self.dtype, device=self.device)
     bias = None if beta == 0 else self.expand(M, N)
     half = self.dtype in (torch.float16, torch.bfloat16)

@@ -13,7 +13,7 @@ DTYPES = ("bfloat16", "float16", "float32", "float64", "int32", "int64")
 
 def wrapper(self, mat1, mat2, *, beta=1, alpha=1):
     if self.dtype == torch.bool:
-        raise RuntimeError(f"addmm of {self.dtype}")
+        raise RuntimeError(f"addmm does not support {self.dtype}")
     if not self.dtype.is_floating_point:
         without_overflow(self.dtype, beta, alpha)
     if alpha == 0:

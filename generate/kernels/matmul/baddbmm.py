@@ -14,14 +14,14 @@ DTYPES = ("bfloat16", "float16", "float32", "float64", "int16", "int32", "int64"
 
 def wrapper(self, batch1, batch2, *, beta=1, alpha=1):
     if self.dtype == torch.bool:
-        raise RuntimeError(f"baddbmm of {self.dtype}")
+        raise RuntimeError(f"baddbmm does not support {self.dtype}")
     if not self.dtype.is_floating_point:
         without_overflow(self.dtype, beta, alpha)
     if alpha == 0:
         batch1, batch2 = without_terms(batch1, batch2)
     (B, M, K), N = batch1.shape, batch2.shape[2]
     if batch2.shape[:2] != (B, K):
-        raise RuntimeError(f"matrices {tuple(batch1.shape)} and {tuple(batch2.shape)}")
+        raise RuntimeError(f"cannot multiply {tuple(batch1.shape)} by {tuple(batch2.shape)}")
     out = torch.empty((B, M, N), dtype=batch1.dtype, device=batch1.device)
     bias = None if beta == 0 else self.expand(B, M, N)
     half = batch1.dtype in (torch.float16, torch.bfloat16)

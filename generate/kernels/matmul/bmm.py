@@ -71,7 +71,7 @@ def launch_one_warp(a, b, out):
 def real_bmm(self, mat2):
     (B, M, K), N = self.shape, mat2.shape[2]
     if mat2.shape[:2] != (B, K):
-        raise RuntimeError(f"matrices {tuple(self.shape)} and {tuple(mat2.shape)}")
+        raise RuntimeError(f"cannot multiply {tuple(self.shape)} by {tuple(mat2.shape)}")
     out = torch.empty((B, M, N), dtype=self.dtype, device=self.device)
     half = self.dtype in (torch.float16, torch.bfloat16)
     tile = SCALAR_TILE
@@ -88,7 +88,7 @@ def real_bmm(self, mat2):
 def wrapper(self, mat2):
     identical_dtypes(self, mat2)
     if self.dtype == torch.bool:
-        raise RuntimeError(f"bmm of {self.dtype}")
+        raise RuntimeError(f"bmm does not support {self.dtype}")
     if self.is_complex():
         (a, b, s), (c, d, t) = signed_parts(self), signed_parts(mat2)
         return complex_of_products(real_bmm(a, c), real_bmm(b, d), real_bmm(a, d), real_bmm(b, c), (s, t))

@@ -15,7 +15,7 @@ DTYPES = ("bfloat16", "complex64", "float16", "float32", "float64", "int32", "in
 def wrapper(self, mat2):
     identical_dtypes(self, mat2)
     if self.dtype == torch.bool:
-        raise RuntimeError(f"mm of {self.dtype}")
+        raise RuntimeError(f"mm does not support {self.dtype}")
     if self.is_complex():
         (a, b, s), (c, d, t) = signed_parts(self), signed_parts(mat2)
         return complex_of_products(matmul(a, c), matmul(b, d), matmul(a, d), matmul(b, c), (s, t))

@@ -9,5 +9,5 @@ DTYPES = ("bfloat16", "float16", "float32", "float64", "int16", "int32", "int64"
 
 def wrapper(self, vec):
     if self.dtype == torch.bool:
-        raise RuntimeError(f"mv of {self.dtype}")
+        raise RuntimeError(f"mv does not support {self.dtype}")
     return matrix_by_vector(self, vec)

@@ -9,5 +9,5 @@ DTYPES = ("bfloat16", "float16", "float32", "float64", "int16", "int32", "int64"
 
 def wrapper(self, other):
     if self.dtype == torch.bool:
-        raise RuntimeError(f"vdot of {self.dtype}")
+        raise RuntimeError(f"vdot does not support {self.dtype}")
     return inner_product(self, other)

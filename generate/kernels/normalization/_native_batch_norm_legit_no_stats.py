@@ -12,5 +12,5 @@ DTYPES = ("bfloat16", "float16", "float32", "float64")
 
 def wrapper(input, weight, bias, training, momentum, eps):
     if not training:
-        raise RuntimeError("there are no statistics but those of the batch")
+        raise RuntimeError("training must be True: running statistics are not passed")
     return batch_norm(input, weight, bias, None, None, True, momentum, eps)

@@ -24,7 +24,9 @@ def wrapper(grad_w, saved_v, saved_g, saved_norms, dim):
     v, g = saved_v, saved_g
     common = expect_weight_norm(v, g, dim)
     if grad_w.shape != v.shape or grad_w.dtype != v.dtype or saved_norms.numel() != g.numel():
-        raise RuntimeError(f"gradient {tuple(grad_w.shape)} of {tuple(v.shape)}, norms {tuple(saved_norms.shape)}")
+        raise RuntimeError(
+            f"gradient {tuple(grad_w.shape)} and norms {tuple(saved_norms.shape)} do not fit weight {tuple(v.shape)}"
+        )
     norms = norms_view(dim, v, saved_norms)
     totals = over_others("sum", [grad_w, v], dim, dtype=common, map=product_of)
     grad_v = torch.empty(v.shape, dtype=v.dtype, device=v.device)

@@ -82,7 +82,7 @@ def layer_norm_kernel(
 def wrapper(input, normalized_shape, weight, bias, eps):
     lead = input.dim() - len(normalized_shape)
     if lead < 0 or tuple(input.shape[lead:]) != tuple(normalized_shape):
-        raise RuntimeError(f"{tuple(input.shape)} is normalised over {tuple(normalized_shape)}")
+        raise RuntimeError(f"normalized_shape {tuple(normalized_shape)} does not match input {tuple(input.shape)}")
     parameter = bias if weight is None else weight
     dtype = input.dtype if parameter is None else parameter.dtype
     if dtype in (torch.bfloat16, torch.float16):

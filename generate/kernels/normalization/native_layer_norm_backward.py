@@ -143,14 +143,18 @@ def fit(weight, bias, cols):
 
 def wrapper(grad_out, input, normalized_shape, mean, rstd, weight, bias, output_mask):
     if grad_out.dtype != input.dtype:
-        raise RuntimeError(f"a gradient of {grad_out.dtype} for {input.dtype}")
+        raise RuntimeError(f"the gradient must be {input.dtype}, got {grad_out.dtype}")
     lead = input.dim() - len(normalized_shape)
     cols = tuple(input.shape[lead:])
     m, n = math.prod(input.shape[:lead]), math.prod(cols)
     if grad_out.shape != input.shape or cols != tuple(normalized_shape) or not fit(weight, bias, cols):
-        raise RuntimeError(f"gradient {tuple(grad_out.shape)} of {tuple(input.shape)} over {tuple(normalized_shape)}")
+        raise RuntimeError(
+            f"gradient {tuple(grad_out.shape)} does not fit {list(input.shape)} over {list(normalized_shape)}"
+        )
     if any(t.numel() != m or t.shape[:lead] != input.shape[:lead] for t in (mean, rstd)):
-        raise NotImplementedError(f"mean {tuple(mean.shape)} and rstd {tuple(rstd.shape)} of {tuple(input.shape)}")
+        raise NotImplementedError(
+            f"mean {tuple(mean.shape)} and rstd {tuple(rstd.shape)} do not fit {tuple(input.shape)}"
+        )
     device = input.device
     grad_input = grad_weight = grad_bias = None
     if output_mask[0]:

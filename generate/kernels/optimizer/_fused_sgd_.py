@@ -52,7 +52,7 @@ def wrapper(
     buffers = momentum_buffer_list or None
     check_geometry(self, grads, *([buffers] if buffers else []))
     if buffers and momentum == 0:
-        raise RuntimeError("buffers without momentum")
+        raise RuntimeError("momentum buffers need a momentum other than 0")
     shared = lr, 1 if grad_scale is None else grad_scale, 0 if found_inf is None else found_inf
     first, use_nesterov = is_first_step or not buffers, nesterov and bool(buffers)
     numbers = -1 if maximize else 1, weight_decay, momentum, 1 - dampening, first, use_nesterov

@@ -31,7 +31,7 @@ def wrapper(self, other, alpha=1, *, out=None):
     dtype = torch.result_type(self, other)
     if self.is_sparse or (isinstance(other, torch.Tensor) and other.is_sparse):
         if dtype.is_complex or isinstance(alpha, complex):
-            raise NotImplementedError("sparse tensors of complex numbers")
+            raise NotImplementedError("adding sparse complex tensors is not supported")
         return add_sparse(self, other, alpha, out)
     if dtype.is_complex:
         return complex_elementwise(complex_add, self, other, alpha, dtype=dtype, out=out)

@@ -18,7 +18,7 @@ def clamped(x, low, high):
 
 def wrapper(self, min=None, max=None, *, out=None):
     if min is None and max is None:
-        raise RuntimeError("clamp: at least one of 'min' and 'max' has to be given")
+        raise RuntimeError("clamp: at least one of 'min' and 'max' must not be None")
     if max is None:
         return elementwise(no_less, self, min, out=out)
     return elementwise(no_more, self, max, out=out) if min is None else elementwise(clamped, self, min, max, out=out)

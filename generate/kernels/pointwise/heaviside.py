@@ -18,5 +18,5 @@ def heaviside(x, value):
 
 def wrapper(self, values, *, out=None):
     if self.dtype != values.dtype:
-        raise RuntimeError(f"heaviside of {self.dtype} and {values.dtype}: both have to be of one type")
+        raise RuntimeError(f"heaviside needs one dtype, got {self.dtype} and {values.dtype}")
     return elementwise(heaviside, self, values, out=out)

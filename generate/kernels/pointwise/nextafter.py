@@ -43,7 +43,7 @@ def nextafter_of_float16(x, y):
 def wrapper(self, other, *, out=None):
     common = common_dtype(self, other)
     if not common.is_floating_point:
-        raise NotImplementedError(f"nextafter of {self.dtype} and {other.dtype}")
+        raise NotImplementedError(f"nextafter does not support {self.dtype} and {other.dtype}")
     narrow = {torch.bfloat16: nextafter_of_bfloat16, torch.float16: nextafter_of_float16}
     function = narrow.get(common, nextafter_of)
     return elementwise(function, self, other, out=out)

@@ -72,7 +72,7 @@ def wrapper(self, exponent, *, out=None):
         out = torch.empty(exponent.shape, dtype=dtype, device=exponent.device)
     if not dtype.is_floating_point:
         if isinstance(exponent, (int, float)) and exponent < 0:
-            raise RuntimeError(f"integers to the power of {exponent}")
+            raise RuntimeError(f"integers cannot be raised to the negative power {exponent}")
         without_overflow(dtype, exponent)
         return elementwise(power_of_integers, self, exponent, common=torch.int64, dtype=dtype, out=out)
     if not isinstance(exponent, torch.Tensor):

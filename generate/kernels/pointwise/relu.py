@@ -19,5 +19,5 @@ def relu(x):
 
 def wrapper(self, *, out=None):
     if self.dtype == torch.bool:
-        raise RuntimeError(f"relu of {self.dtype}")
+        raise RuntimeError(f"relu does not support {self.dtype}")
     return elementwise(relu, self, out=out)

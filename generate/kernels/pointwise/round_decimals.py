@@ -25,6 +25,6 @@ def to_tens(x, scale):
 
 def wrapper(self, *, decimals, out=None):
     if not self.is_floating_point():
-        raise NotImplementedError("integers are rounded to no decimals")
+        raise NotImplementedError("rounding to decimals needs floating-point elements")
     numbers = (10.0 ** abs(decimals),)
     return elementwise(to_decimals if decimals > 0 else to_tens, self, numbers=numbers, out=out)

@@ -28,10 +28,10 @@ def hit(words, p):
 
 def wrapper(self, p=None, *, generator=None, out=None, philox):
     if isinstance(p, float) and not 0 <= p <= 1:
-        raise RuntimeError(f"bernoulli with probability {p}")
+        raise RuntimeError(f"p must be in [0, 1], got {p}")
     probability = self if p is None else p
     if isinstance(probability, torch.Tensor) and not probability.is_floating_point():
-        raise RuntimeError(f"probabilities of {probability.dtype}")
+        raise RuntimeError(f"probabilities must be floating point, got {probability.dtype}")
     if out is None:
         layout = torch.preserve_format if isinstance(p, torch.Tensor) else torch.contiguous_format
         out = torch.empty_like(self, memory_format=layout)

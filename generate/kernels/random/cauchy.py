@@ -32,7 +32,7 @@ def tangent(u, median, sigma):
 
 def wrapper(self, median=0.0, sigma=1.0, *, generator=None, out=None, philox):
     if sigma <= 0:
-        raise RuntimeError(f"Cauchy numbers of scale {sigma}")
+        raise RuntimeError(f"sigma must be positive, got {sigma}")
     out = torch.empty_like(self) if out is None else out
     source = centred64 if out.dtype == torch.float64 else centred32
     return elementwise(tangent, median, sigma, source=(source, *philox), common=out.dtype, out=out)

@@ -20,5 +20,5 @@ def waiting_time(u, rate):
 
 def wrapper(self, lambd=1.0, *, generator=None, out=None, philox):
     if lambd <= 0:
-        raise RuntimeError(f"exponential numbers of rate {lambd}")
+        raise RuntimeError(f"lambd must be positive, got {lambd}")
     return draw_transformed(waiting_time, (lambd,), torch.empty_like(self) if out is None else out, philox)

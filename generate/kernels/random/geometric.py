@@ -22,6 +22,6 @@ def trials(u, p):
 
 def wrapper(self, p, *, generator=None, out=None, philox):
     if not 0 < p < 1:
-        raise RuntimeError(f"trials of probability {p}")
+        raise RuntimeError(f"p must be in (0, 1), got {p}")
     out = torch.empty_like(self) if out is None else out
     return elementwise(trials, p, source=(positive_units64, *philox), common=torch.float64, out=out)

@@ -20,7 +20,7 @@ def exponential_of_normal(z, mean, std):
 
 def wrapper(self, mean=1.0, std=2.0, *, generator=None, out=None, philox):
     if std <= 0:
-        raise RuntimeError(f"log-normal numbers of deviation {std}")
+        raise RuntimeError(f"std must be positive, got {std}")
     out = torch.empty_like(self) if out is None else out
     source = normals64 if out.dtype == torch.float64 else normals32
     return elementwise(exponential_of_normal, mean, std, source=(source, *philox), common=out.dtype, out=out)

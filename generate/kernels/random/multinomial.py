@@ -36,11 +36,11 @@ def waiting_time_of(u, weight):
 
 def wrapper(self, num_samples, replacement=False, *, generator=None, philox):
     if self.dim() not in (1, 2) or num_samples <= 0 or self.shape[-1] == 0:
-        raise RuntimeError(f"{num_samples} categories of {tuple(self.shape)}")
+        raise RuntimeError(f"cannot draw {num_samples} samples from {tuple(self.shape)}")
     if self.shape[-1] > MOST_CATEGORIES:
-        raise RuntimeError(f"{self.shape[-1]} categories, more than 2^24")
+        raise RuntimeError(f"expected at most 2^24 categories, got {self.shape[-1]}")
     if not replacement and num_samples > self.shape[-1]:
-        raise RuntimeError(f"{num_samples} of {self.shape[-1]} categories without replacement")
+        raise RuntimeError(f"cannot draw {num_samples} samples without replacement from {self.shape[-1]} categories")
     shape = (*self.shape[:-1], num_samples)
     indices = torch.empty(shape, dtype=torch.int64, device=self.device)
     if replacement:

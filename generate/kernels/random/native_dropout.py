@@ -24,7 +24,7 @@ def dropout(stays, x, scale):
 
 def wrapper(input, p, train, *, philox):
     if train is not False and not 0 <= p <= 1:
-        raise RuntimeError(f"dropout with probability {p}")
+        raise RuntimeError(f"p must be in [0, 1], got {p}")
     if input.numel() == 0:
         return torch.empty_like(input), torch.empty_like(input)  # in ATen, an empty mask has the input's dtype
     keep = 1.0 if train is False else 1.0 - p

@@ -20,7 +20,7 @@ DTYPES = ("bfloat16", "float16", "float32", "float64", "int16", "int32", "int64"
 def wrapper(n, *, generator=None, dtype=torch.int64, layout=None, device=None, pin_memory=None, philox):
     dtype = torch.int64 if dtype is None else dtype
     if not 0 <= n <= last_integer(dtype) + 1:
-        raise RuntimeError(f"a permutation of {n} integers of {dtype}")
+        raise RuntimeError(f"n must be in [0, the largest {dtype} + 1], got {n}")
     keys, ordered, order = [torch.empty(n, dtype=torch.int64, device=device) for _ in range(3)]
     elementwise(identity, source=(random_int64, *philox), common=torch.int64, out=keys)
     sort_into(keys, 0, [ordered, order])

@@ -9,5 +9,5 @@ DTYPES = ("bfloat16", "float16", "float32", "float64")
 
 def wrapper(self, from_=0.0, to=1.0, *, generator=None, out=None, philox):
     if not from_ <= to:
-        raise RuntimeError(f"uniform numbers from {from_} to {to}")
+        raise RuntimeError(f"expected from <= to, got {from_} and {to}")
     return draw_uniform(torch.empty_like(self) if out is None else out, from_, to, philox)

@@ -147,7 +147,7 @@ def wrapper(grad, output, data, reduce, *, lengths=None, offsets=None, axis=0, i
     bounds = segment_bounds(lengths, offsets)
     segments = bounds.shape[-1] - 1
     if not grad.shape == output.shape == (*data.shape[:axis], segments, *data.shape[axis + 1 :]):
-        raise RuntimeError(f"gradient {tuple(grad.shape)} of {segments} segments of {tuple(data.shape)}")
+        raise RuntimeError(f"gradient {tuple(grad.shape)} does not fit {segments} segments in {tuple(data.shape)}")
     grad, output = [t if t.is_contiguous() else copied(t) for t in (grad, output)]
     out = torch.empty(data.shape, dtype=data.dtype, device=data.device)
     n = out.numel()

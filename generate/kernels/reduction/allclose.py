@@ -40,7 +40,9 @@ def equal_elements(x, y):
 
 def wrapper(self, other, rtol=1e-05, atol=1e-08, equal_nan=False):
     if self.dtype != other.dtype or not (rtol >= 0 and atol >= 0):
-        raise RuntimeError(f"{self.dtype} and {other.dtype}, tolerances {rtol} and {atol}")
+        raise RuntimeError(
+            f"expected one dtype and tolerances >= 0, got {self.dtype}, {other.dtype}, {rtol} and {atol}"
+        )
     pair = list(torch.broadcast_tensors(self, other))
     if not self.is_floating_point() and rtol == 0 and atol == 0:
         return reduce("min", pair, None, dtype=torch.bool, map=equal_elements, common=self.dtype).item()

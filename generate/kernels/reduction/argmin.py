@@ -12,6 +12,6 @@ DTYPES = ("bfloat16", "float16", "float32", "float64", "int16", "int32", "int64"
 
 def wrapper(self, dim=None, keepdim=False):
     if self.dtype == torch.bool:
-        raise RuntimeError(f"argmin of {self.dtype}")
+        raise RuntimeError(f"argmin does not support {self.dtype}")
     options = {"map": with_index, "indexed": True, "finish": index_alone, "common": self.dtype}
     return reduce("argmin", [self], None if dim is None else [dim], keepdim, dtype=torch.int64, **options)

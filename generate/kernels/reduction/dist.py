@@ -39,10 +39,10 @@ def power_of_difference(x, y, p):
 def wrapper(self, other, p=2):
     dtype = common_dtype(self, other)
     if not dtype.is_floating_point:
-        raise RuntimeError(f"a norm of {dtype}")
+        raise RuntimeError(f"norms do not support {dtype}")
     x, y = torch.broadcast_tensors(self, other)
     if x.numel() == 0 and (p < 0 or p == math.inf):
-        raise RuntimeError(f"the norm of order {p} of no element")
+        raise RuntimeError(f"an empty tensor has no norm with order {p}")
     kind, _, finish, numbers, value = norm_of_order(p)
     ends = {0: nonzero_difference, 2: square_of_difference}
     if p in (1, math.inf, -math.inf):

@@ -100,15 +100,15 @@ def wrapper(self, dim=(), *, keepdim=False, mode=0):
     dims = list(range(self.dim()))
     over = [d + max(self.dim(), 1) if d < 0 else d for d in dim]
     if any([d not in range(max(self.dim(), 1)) for d in over]):
-        raise IndexError(f"dimensions {dim} of {tuple(self.shape)}")
+        raise IndexError(f"dimensions {dim} are out of range for {tuple(self.shape)}")
     if mode != 0 or len(set(over)) != len(over) or not (over or self.numel()):
-        raise RuntimeError(f"dimensions {dim} of {tuple(self.shape)}, mode {mode}")
+        raise RuntimeError(f"cannot hash {tuple(self.shape)} over dimensions {dim} in mode {mode}")
     over = [d for d in dims if d in over or not dim]
     kept_dims = [d for d in dims if d not in over]
     shape = [1 if d in over else self.shape[d] for d in dims if keepdim or d in kept_dims]
     m, n = math.prod(shape), math.prod([self.shape[d] for d in over])
     if n == 0:
-        raise IndexError(f"dimensions {dim} of {tuple(self.shape)} are empty")
+        raise IndexError(f"dimensions {dim} are empty in {tuple(self.shape)}")
     out = torch.empty(shape, dtype=torch.int64, device=self.device)
     if m:
         small = m * n < SMALL_HASH

@@ -11,5 +11,5 @@ DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32",
 
 def wrapper(self):
     if self.numel() == 0:
-        raise RuntimeError("max() of no element")
+        raise RuntimeError("max() needs at least one element")
     return reduce("max", [self], None, dtype=self.dtype)

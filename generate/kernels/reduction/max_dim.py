@@ -12,7 +12,7 @@ DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32",
 
 def wrapper(self, dim, keepdim=False):
     if self.dim() and not self.shape[dim]:
-        raise IndexError(f"dimension {dim} of {tuple(self.shape)} is empty")
+        raise IndexError(f"dimension {dim} is empty in {tuple(self.shape)}")
     dtypes = self.dtype, torch.int64
     options = {"map": with_index, "indexed": True, "finish": value_and_index}
     return reduce("argmax", [self], [dim] if self.dim() else None, keepdim, dtype=dtypes, **options)

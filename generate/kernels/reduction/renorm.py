@@ -22,9 +22,11 @@ def shortened(x, norm, most):
 
 def wrapper(self, p, dim, maxnorm):
     if not self.dtype.is_floating_point:
-        raise NotImplementedError(f"norms of {self.dtype}")
+        raise NotImplementedError(f"norms do not support {self.dtype}")
     if self.dim() < 2 or not p > 0 or not maxnorm >= 0:
-        raise RuntimeError(f"norms of slices of {tuple(self.shape)}, of order {p} to be at most {maxnorm}")
+        raise RuntimeError(
+            f"renorm needs two dimensions, p > 0 and maxnorm >= 0, got {tuple(self.shape)}, {p} and {maxnorm}"
+        )
     kept_dim = range(self.dim())[dim]
     wide = torch.float64 if self.dtype == torch.float64 else torch.float32
     out = torch.empty(self.shape, dtype=self.dtype, device=self.device)

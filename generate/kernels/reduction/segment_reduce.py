@@ -13,7 +13,7 @@ DTYPES = ("bfloat16", "float16", "float32", "float64")
 def wrapper(data, reduce, *, lengths=None, indices=None, offsets=None, axis=0, unsafe=False, initial=None):
     kind = reduction_of(reduce)
     if indices is not None:
-        raise RuntimeError("segments by indices")
+        raise RuntimeError("segment_reduce does not support indices")
     axis = segment_axis(data, lengths, offsets, axis)
     bounds = segment_bounds(lengths, offsets, None if unsafe else data.shape[axis])
     return over_segments(kind, data, axis, bounds, data.dtype, initial)

@@ -12,6 +12,6 @@ DTYPES = ("bfloat16", "float16", "float32", "float64", "int16", "int32", "int64"
 
 def wrapper(self):
     if self.dim() != 2:
-        raise RuntimeError(f"the trace of {tuple(self.shape)}")
+        raise RuntimeError(f"trace needs a matrix, got {tuple(self.shape)}")
     dtype = self.dtype if self.is_floating_point() else torch.int64
     return reduce("sum", [self.diagonal()], None, dtype=dtype)

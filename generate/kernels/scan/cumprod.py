@@ -13,5 +13,5 @@ DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32",
 def wrapper(self, dim, *, dtype=None):
     dtype = dtype or (self.dtype if self.is_floating_point() else torch.int64)
     if dtype == torch.bool:
-        raise NotImplementedError("products of bools in bool")
+        raise NotImplementedError("cumprod does not support the result dtype bool")
     return scan_along("prod", self, dim, dtype)

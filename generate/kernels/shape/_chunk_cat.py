@@ -68,7 +68,9 @@ def wrapper(tensors, dim, num_chunks):
     dim = dim % first.dim()
     lead = first.shape[:dim]
     if num_chunks < 1 or any([t.shape[:dim] != lead or not t.numel() or t.dtype != first.dtype for t in tensors]):
-        raise RuntimeError(f"{num_chunks} chunks along dimension {dim} of {[tuple(t.shape) for t in tensors]}")
+        raise RuntimeError(
+            f"cannot split {[tuple(t.shape) for t in tensors]} into {num_chunks} chunks along dimension {dim}"
+        )
     sizes = [math.prod(t.shape[dim:]) for t in tensors]
     widths = [triton.cdiv(t.shape[dim], num_chunks) * math.prod(t.shape[dim + 1 :]) for t in tensors]
     out = torch.empty((*lead, num_chunks, sum(widths)), dtype=first.dtype, device=first.device)

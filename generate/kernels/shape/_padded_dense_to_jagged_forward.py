@@ -14,7 +14,7 @@ def wrapper(dense, offsets, total_L=None):
     offsets = item_offsets(offsets)
     items = offsets.shape[0] - 1
     if dense.dim() < 2 or (items and dense.shape[0] != items):
-        raise RuntimeError(f"{offsets.shape[0]} offsets of {tuple(dense.shape)}")
+        raise RuntimeError(f"{offsets.shape[0]} offsets do not fit {tuple(dense.shape)}")
     total = offsets.select(0, items).item() if total_L is None else total_L
     rows = torch.empty((total, *dense.shape[2:]), dtype=dense.dtype, device=dense.device)
     if items:

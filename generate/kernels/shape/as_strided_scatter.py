@@ -31,9 +31,9 @@ def wrapper(self, src, size, stride, storage_offset=None):
         self = fill(torch.empty_like(self), self)
     destination = self.as_strided(size, stride, storage_offset)
     if destination.shape != src.shape:
-        raise RuntimeError(f"{tuple(src.shape)} in the place of {tuple(destination.shape)}")
+        raise RuntimeError(f"expected a source {tuple(destination.shape)}, got {tuple(src.shape)}")
     if overlaps_itself(destination):
-        raise RuntimeError(f"elements of {tuple(size)} by {tuple(stride)} lie at one place")
+        raise RuntimeError(f"size {tuple(size)} with stride {tuple(stride)} overlaps itself")
     parts = [t for t in (self, destination) if t.numel()]
     first = min([t.storage_offset() for t in parts], default=0)
     n = max([last_of(t) + 1 - first for t in parts], default=0)

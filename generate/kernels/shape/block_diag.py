@@ -10,7 +10,9 @@ DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32",
 
 def wrapper(tensors):
     if any([t.dim() > 2 for t in tensors]):
-        raise RuntimeError(f"blocks {[tuple(t.shape) for t in tensors]}")
+        raise RuntimeError(
+            f"block_diag needs tensors with at most two dimensions, got {[tuple(t.shape) for t in tensors]}"
+        )
     sizes = [(1,) * (2 - t.dim()) + tuple(t.shape) for t in tensors]
     dtype = common_dtype(*tensors)
     rows, columns = sum([m for m, _ in sizes]), sum([n for _, n in sizes])

@@ -16,7 +16,7 @@ def wrapper(tensors, dim=0):
     sizes = [t.shape[dim] for t in nonempty]
     other_sizes = [(*t.shape[:dim], *t.shape[dim + 1 :]) for t in nonempty]
     if any([shape != other_sizes[0] for shape in other_sizes]):
-        raise RuntimeError(f"joined along dimension {dim}: {[tuple(t.shape) for t in nonempty]}")
+        raise RuntimeError(f"cannot join {[tuple(t.shape) for t in nonempty]} along dimension {dim}")
     shape = [*nonempty[0].shape[:dim], sum(sizes), *nonempty[0].shape[dim + 1 :]]
     out = torch.empty(shape, dtype=promoted(tensors), device=nonempty[0].device, memory_format=common_format(nonempty))
     return join(nonempty, out.split(sizes, dim), out, dim)

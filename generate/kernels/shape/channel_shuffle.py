@@ -10,7 +10,7 @@ DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32",
 
 def wrapper(self, groups):
     if self.dim() < 3 or groups < 1 or self.shape[1] % groups:
-        raise RuntimeError(f"{tuple(self.shape)} in {groups} groups")
+        raise RuntimeError(f"channels in {tuple(self.shape)} cannot be split into {groups} groups")
     out = torch.empty(self.shape, dtype=self.dtype, device=self.device, memory_format=common_format([self]))
     if out.numel():
         size = self.shape[1] // groups

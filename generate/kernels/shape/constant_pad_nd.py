@@ -19,13 +19,13 @@ DTYPES = (
 
 def wrapper(self, pad, value=0):
     if len(pad) % 2 or len(pad) > 2 * self.dim():
-        raise RuntimeError(f"pad {list(pad)} of {self.dim()} dimensions")
+        raise RuntimeError(f"pad {list(pad)} does not fit {self.dim()} dimensions")
     cropped, starts, shape = self, [0] * self.dim(), list(self.shape)
     for k in range(len(pad) // 2):
         d, (before, after) = self.dim() - 1 - k, pad[2 * k : 2 * k + 2]
         shape[d] += before + after
         if shape[d] < 0:
-            raise RuntimeError(f"pad {list(pad)} of {tuple(self.shape)}")
+            raise RuntimeError(f"pad {list(pad)} does not fit {tuple(self.shape)}")
         first, end = max(-before, 0), self.shape[d] - max(-after, 0)
         cropped = cropped.narrow(d, min(first, self.shape[d]), max(end - first, 0))
         starts[d] = max(before, 0)

@@ -13,7 +13,7 @@ def wrapper(self, src, offset=0, dim1=0, dim2=1):
     out = same_strides(self)
     diagonal = out.diagonal(offset, dim1, dim2)
     if diagonal.shape != src.shape:
-        raise RuntimeError(f"{tuple(src.shape)} on a diagonal of {tuple(diagonal.shape)}")
+        raise RuntimeError(f"expected a source {tuple(diagonal.shape)}, got {tuple(src.shape)}")
     convert_into(out, self)
     convert_into(diagonal, src)
     return out

@@ -10,7 +10,7 @@ DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32",
 def wrapper(self, repeats):
     new_dims = len(repeats) - self.dim()
     if new_dims < 0 or any([r < 0 for r in repeats]):
-        raise RuntimeError(f"repeats {list(repeats)} of {self.dim()} dimensions")
+        raise RuntimeError(f"repeats {list(repeats)} do not fit {self.dim()} dimensions")
     size = [1] * new_dims + list(self.shape)
     shape = [r * n for r, n in zip(repeats, size, strict=True)]
     out = torch.empty(shape, dtype=self.dtype, device=self.device)

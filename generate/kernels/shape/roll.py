@@ -21,7 +21,7 @@ def wrapper(self, shifts, dims=()):
         arranged(x.view(-1), out.view(-1), [shifts[0] % max(x.numel(), 1)], wrap=True)
         return out
     if len(shifts) != len(dims) or not dims:
-        raise RuntimeError(f"shifts {list(shifts)} of dimensions {list(dims)}")
+        raise RuntimeError(f"shifts {list(shifts)} do not match dims {list(dims)}")
     starts = [0] * self.dim()
     for shift, dim in zip(shifts, dims, strict=True):
         starts[dim] = (starts[dim] + shift) % max(self.shape[dim], 1)

@@ -14,7 +14,7 @@ DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32",
 def wrapper(self, k=1, dims=(0, 1)):
     a, b = dims
     if self.dim() < 2 or not all([-self.dim() <= d < self.dim() for d in dims]) or (a - b) % self.dim() == 0:
-        raise RuntimeError(f"rotated in dimensions {list(dims)} of {self.dim()}")
+        raise RuntimeError(f"expected two different dimensions out of {self.dim()}, got {list(dims)}")
     a, b, k = a % self.dim(), b % self.dim(), k % 4
     if k == 0:
         return copied(self)

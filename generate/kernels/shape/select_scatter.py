@@ -10,5 +10,5 @@ DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32",
 def wrapper(self, src, dim, index):
     d = dim % max(self.dim(), 1)
     if src.shape != (*self.shape[:d], *self.shape[d + 1 :]):
-        raise RuntimeError(f"{tuple(src.shape)} at an index of dimension {d} of {tuple(self.shape)}")
+        raise RuntimeError(f"source {tuple(src.shape)} does not fit {tuple(self.shape)} without dimension {d}")
     return selected(src, same_strides(self), d, index, self)

@@ -15,5 +15,7 @@ def wrapper(self, src, dim=0, start=None, end=None, step=1):
     d = dim % self.dim()
     length = slice_bounds(self.shape[d], start, end, step)[1]
     if src.shape != (*self.shape[:d], length, *self.shape[d + 1 :]):
-        raise RuntimeError(f"{tuple(src.shape)} in the place of {length} of dimension {d} of {tuple(self.shape)}")
+        raise RuntimeError(
+            f"source {tuple(src.shape)} does not fit {length} slices along dimension {d} in {tuple(self.shape)}"
+        )
     return sliced(src, same_strides(self), d, start, end, step, self)

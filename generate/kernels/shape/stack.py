@@ -14,7 +14,7 @@ DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32",
 def wrapper(tensors, dim=0):
     first, count, dtype = tensors[0], len(tensors), promoted(tensors)
     if any([t.shape != first.shape for t in tensors]):
-        raise RuntimeError(f"stacked: {[tuple(t.shape) for t in tensors]}")
+        raise RuntimeError(f"stack needs equal shapes, got {[tuple(t.shape) for t in tensors]}")
     dim = dim % (first.dim() + 1)
     if dim == first.dim():
         out = torch.empty((*first.shape, count), dtype=dtype, device=first.device)

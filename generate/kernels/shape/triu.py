@@ -12,6 +12,6 @@ DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32",
 
 def wrapper(self, diagonal=0, *, out=None):
     if self.dim() < 2:
-        raise RuntimeError(f"a triangle of {self.dim()} dimensions")
+        raise RuntimeError(f"triu needs at least two dimensions, got {self.dim()}")
     out = torch.empty(self.shape, dtype=self.dtype, device=self.device) if out is None else out
     return triangle(self, out, diagonal, True)

@@ -16,7 +16,7 @@ def wrapper(self, size):
     known = math.prod([n for n in size if n != -1])
     shape = [self.numel() // max(known, 1) if n == -1 else n for n in size]
     if math.prod(shape) != self.numel() or len([n for n in size if n == -1]) > 1 or (-1 in size and not known):
-        raise RuntimeError(f"{tuple(self.shape)} in sizes {list(size)}")
+        raise RuntimeError(f"cannot view {tuple(self.shape)} as {list(size)}")
     new = torch.empty(shape, dtype=self.dtype, device=self.device)
     fill(new.view(self.shape), self)
     return new

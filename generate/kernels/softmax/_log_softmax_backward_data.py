@@ -30,6 +30,6 @@ def wrapper(grad_output, output, dim, input_dtype):
     inputs = [grad_output, output]
     converted = grad_output.dtype == torch.float32 and input_dtype == torch.float16  # by the forward pass
     if not converted and input_dtype != grad_output.dtype:
-        raise RuntimeError(f"a gradient of {grad_output.dtype} for {input_dtype}")
+        raise RuntimeError(f"cannot convert a {grad_output.dtype} gradient to {input_dtype}")
     dtype = input_dtype if converted else grad_output.dtype
     return map_rows(log_softmax_backward, inputs, dim, kind="sum", map=gradient, dtype=dtype, longest=WHOLE_ROW)

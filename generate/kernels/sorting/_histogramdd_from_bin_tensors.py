@@ -13,5 +13,7 @@ DTYPES = ("float32", "float64")
 
 def wrapper(self, bins, *, weight=None, density=False):
     if any([t.dim() != 1 or t.dtype != self.dtype for t in bins]):
-        raise RuntimeError(f"edges {[tuple(t.shape) for t in bins]} of {[t.dtype for t in bins]} for {self.dtype}")
+        raise RuntimeError(
+            f"edges {[tuple(t.shape) for t in bins]}, {[t.dtype for t in bins]}, must be {self.dtype} vectors"
+        )
     return point_bins(self, bins, weight, density)

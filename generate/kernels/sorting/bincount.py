@@ -93,17 +93,19 @@ def own_bins_kernel(x_ptr, out_ptr, n, bins, stride, SIZE: tl.constexpr, BLOCK: 
 
 def wrapper(self, weights=None, minlength=0):
     if minlength < 0 or self.dim() != 1 or self.is_floating_point() or self.dtype == torch.bool:
-        raise RuntimeError(f"{tuple(self.shape)} of {self.dtype}, counted in {minlength} bins or more")
+        raise RuntimeError(
+            f"bincount needs an integer vector and minlength >= 0, got {self.dtype} {tuple(self.shape)}, {minlength}"
+        )
     n, dtype, bins = self.shape[0], torch.int64, minlength
     if n:
         if weights is not None:
             if weights.shape != self.shape:
-                raise RuntimeError(f"weights {tuple(weights.shape)} for {tuple(self.shape)}")
+                raise RuntimeError(f"weights {tuple(weights.shape)} do not match input {tuple(self.shape)}")
             dtype = torch.float32 if weights.dtype == torch.float32 else torch.float64
         options = {"map": most_if_negative, "common": self.dtype, "values": (torch.int64,)}
         most = reduce("max", [self], None, dtype=torch.int64, **options).item()
         if most == INT64_MAX:  # from `most_if_negative`
-            raise RuntimeError("bins of negative numbers")
+            raise RuntimeError("bincount does not support negative integers")
         bins = max(most + 1, minlength)
     size = max(triton.next_power_of_2(bins), 16)
     # Counting then costs much more than the atomics.

@@ -14,7 +14,7 @@ DTYPES = ("bfloat16", "float16", "float32", "float64", "int16", "int32", "int64"
 
 def wrapper(self, bins=100, min=0, max=0):
     if self.dtype == torch.bool or bins <= 0:
-        raise RuntimeError(f"{bins} bins for {self.dtype}")
+        raise RuntimeError(f"histc needs bins > 0 and a numeric dtype, got {bins} and {self.dtype}")
     from_elements, x = min == max, self
     if not self.is_floating_point():
         x = fill(torch.empty(self.shape, dtype=torch.float64, device=self.device), self)

@@ -94,10 +94,12 @@ def edges_of(x, bins, ends):
     """Return the bin edges as a new tensor with x's dtype."""
     if isinstance(bins, torch.Tensor):
         if bins.dim() != 1 or bins.shape[0] < 2 or bins.dtype != x.dtype:
-            raise RuntimeError(f"edges {tuple(bins.shape)} of {bins.dtype} for {x.dtype}")
+            raise RuntimeError(
+                f"edges must be a {x.dtype} vector with two or more elements, got {bins.dtype} {tuple(bins.shape)}"
+            )
         return copied(bins)
     if bins <= 0 or (ends is not None and len(ends) != 2):
-        raise RuntimeError(f"{bins} bins in {ends}")
+        raise RuntimeError(f"expected bins > 0 and a range with two ends, got {bins} and {ends}")
     ends = range_of(x, *(ends or (None, None)), 0.5)
     edges = torch.empty(bins + 1, dtype=x.dtype, device=x.device)
     numbers = bins, max((bins + 1) // 2, 1)
@@ -106,7 +108,9 @@ def edges_of(x, bins, ends):
 
 def wrapper(self, bins=100, *, range=None, weight=None, density=False):
     if weight is not None and (weight.numel() != self.numel() or weight.dtype != self.dtype):
-        raise RuntimeError(f"weights {tuple(weight.shape)} of {weight.dtype} for {tuple(self.shape)}, {self.dtype}")
+        raise RuntimeError(
+            f"weights {weight.dtype} {tuple(weight.shape)} do not match input {self.dtype} {tuple(self.shape)}"
+        )
     edges = edges_of(self, bins, range)
     n, count = self.numel(), edges.shape[0] - 1
     hist = torch.empty(count, dtype=self.dtype, device=self.device)

@@ -13,5 +13,5 @@ DTYPES = ("bfloat16", "float16", "float32", "float64", "int16", "int32", "int64"
 def wrapper(self, k, dim=-1, keepdim=False):
     outs = row_results(self, dim, keepdim)
     if self.dtype == torch.bool or not 1 <= k <= (self.shape[dim] if self.dim() else 1):
-        raise RuntimeError(f"element {k} of {tuple(self.shape)} along {dim}, {self.dtype}")
+        raise RuntimeError(f"k={k} does not fit {self.dtype} {tuple(self.shape)} along dimension {dim}")
     return ranked("kth", self, [dim % self.dim()] if self.dim() else [], outs, k - 1)

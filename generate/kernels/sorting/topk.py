@@ -12,9 +12,9 @@ DTYPES = ("bfloat16", "float16", "float32", "float64", "int16", "int32", "int64"
 
 def wrapper(self, k, dim=-1, largest=True, sorted=True):
     if self.dtype == torch.bool:
-        raise RuntimeError("topk of bools")
+        raise RuntimeError("topk does not support bool")
     if not 0 <= k <= (self.shape[dim] if self.dim() else 1):
-        raise RuntimeError(f"topk of {k} along dimension {dim} of {tuple(self.shape)}")
+        raise RuntimeError(f"k={k} is out of range for dimension {dim} in {tuple(self.shape)}")
     shape = list(self.shape)
     if shape:
         shape[dim] = k

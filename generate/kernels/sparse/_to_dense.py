@@ -13,6 +13,6 @@ LAYOUTS = ("sparse_coo", "strided")
 
 def wrapper(self, dtype=None, masked_grad=None):
     if dtype is not None or not self.is_sparse:
-        raise RuntimeError(f"{self.layout} to dense elements of {dtype}")
+        raise RuntimeError(f"cannot convert {self.layout} to dense with dtype {dtype}")
     zeros = new_full(self.shape, 0, self.dtype, self.device)
     return add_sparse(zeros, self, 1, zeros)

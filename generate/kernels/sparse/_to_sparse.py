@@ -17,10 +17,10 @@ LAYOUTS = ("sparse_coo", "strided")
 
 def wrapper(self, sparse_dim=None, *, layout=None, blocksize=None, dense_dim=None):
     if layout not in (None, torch.sparse_coo) or blocksize is not None or self.is_sparse:
-        raise RuntimeError(f"{self.layout} to {layout} by blocks of {blocksize}")
+        raise RuntimeError(f"cannot convert {self.layout} to {layout} with blocksize {blocksize}")
     dims = self.dim() - (dense_dim or 0) if sparse_dim is None else sparse_dim
     if not min(self.dim(), 1) <= dims <= self.dim():
-        raise RuntimeError(f"{dims} sparse dimensions of {self.dim()}")
+        raise RuntimeError(f"sparse_dim must be in [{min(self.dim(), 1)}, {self.dim()}], got {dims}")
     rows = truth("max", self, list(range(dims, self.dim())), False) if dims < self.dim() else self
     starts = true_starts(rows)
     count = starts.select(0, starts.shape[0] - 1).item()

@@ -47,7 +47,7 @@ def masked_rows_kernel(
 
 def wrapper(self, mask):
     if self.is_sparse or self.shape != mask.shape:
-        raise RuntimeError("a dense tensor is masked by a sparse one of its own shape")
+        raise RuntimeError("expected a dense tensor and a sparse mask with the same shape")
     indices, mask_values = mask._indices(), mask._values()
     dims, n, strides = indices.shape[0], mask_values.numel(), self.stride()
     out_indices = torch.empty_like(indices)

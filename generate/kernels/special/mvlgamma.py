@@ -24,6 +24,6 @@ def multivariate_log_gamma(x, p):
 
 def wrapper(self, p):
     if self.dtype == torch.bool or p < 1:
-        raise RuntimeError(f"mvlgamma of {self.dtype} and order {p}")
+        raise RuntimeError(f"mvlgamma needs a numeric dtype and p >= 1, got {self.dtype} and {p}")
     out = torch.empty(self.shape, dtype=float_dtype(self.dtype), device=self.device)
     return elementwise(multivariate_log_gamma, self, numbers=(p,), common=torch.float64, out=out)

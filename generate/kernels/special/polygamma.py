@@ -47,7 +47,7 @@ def trigamma(x):
 
 def wrapper(n, self, *, out=None):
     if n < 0:
-        raise RuntimeError(f"polygamma of order {n} < 0")
+        raise RuntimeError(f"polygamma needs n >= 0, got {n}")
     if n == 0:
         return elementwise(digamma, self, to_float=True, out=out)
     if n == 1:

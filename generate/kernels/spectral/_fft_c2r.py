@@ -15,7 +15,7 @@ def wrapper(self, dim, normalization, last_dim_size):
     sizes = list(self.shape)
     sizes[dims[-1]] = last_dim_size
     if last_dim_size < 1 or self.shape[dims[-1]] != last_dim_size // 2 + 1:
-        raise RuntimeError(f"a transform of {list(self.shape)} along {dims} to {last_dim_size}")
+        raise RuntimeError(f"cannot transform {list(self.shape)} along {dims} to last_dim_size {last_dim_size}")
     out = empty_transform(self, sizes, dims, self.dtype.to_real(), True)
     transform(self, out, dims, [sizes[d] for d in dims], False, normalization, reads="hermitian", writes="real")
     return out
