@@ -42,7 +42,12 @@ def command(  # noqa: PLR0913 - one parameter an option
     ],
     trace: Annotated[
         str,
-        typer.Option(metavar="TRACE", autocompletion=completion.traces, help="Trace with the shapes to optimize for."),
+        typer.Option(
+            "--trace",  # Typer 0.27 would call it --TRACE, as its metavar
+            metavar="TRACE",
+            autocompletion=completion.traces,
+            help="Trace with the shapes to optimize for.",
+        ),
     ],
     calls: Annotated[
         int | None,

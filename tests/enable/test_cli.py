@@ -1,5 +1,6 @@
 """The program as a user types it."""
 
+import ast
 import contextlib
 import json
 import re
@@ -310,3 +311,18 @@ def test_help_pages_have_words_in_place_of_python_types():
         page = help_of(*command)
         assert not re.search(r"<(str|int|float|path|list)|x>=|default: \(|\{[A-Z]", page), page
     assert "--limit NUMBER" in help_of("verify") and "[default: 128; at least 1]" in " ".join(help_of("verify").split())
+
+
+def test_options_are_named_by_every_supported_typer():
+    """Typer 0.27 takes a metavar that is the name of its option for the option's own spelling: --TRACE."""
+    unnamed = [
+        f"{path.stem}: {argument.arg}"
+        for path in sorted((ROOT / "enable" / "commands").glob("*.py"))
+        for argument in ast.walk(ast.parse(path.read_text()))
+        if isinstance(argument, ast.arg) and argument.annotation is not None
+        for call in ast.walk(argument.annotation)
+        if isinstance(call, ast.Call) and ast.unparse(call.func) == "typer.Option" and not call.args
+        for keyword in call.keywords
+        if keyword.arg == "metavar" and ast.literal_eval(keyword.value).lower() == argument.arg.replace("_", "-")
+    ]
+    assert unnamed == []
