@@ -20,8 +20,8 @@ from typing import Any
 import torch
 from tqdm import tqdm
 
-from capture import sim
 from capture.compiled import why_not
+from capture.host_fallback import computing_on_host
 from capture.keys import MODULE
 from capture.limits import Limits
 from capture.recorder import Recorder
@@ -113,7 +113,7 @@ def capture_model(
     name, path = Path(path).name, Path(of_this_rank(os.fspath(path)))
     check_path(path, force)
     start = time.perf_counter()
-    executing = sim.executing(sim.on_cpu) if target.device.startswith(sim.NAME) else nullcontext()
+    executing = computing_on_host(target.device)
     # Skipped steps are not compiled either.
     with fresh_directory(path) as parent, executing, force_eager():
         recorder, losses = _record(target, parent / name, bounds, progress, worth_building(native, target, bounds))

@@ -7,7 +7,6 @@ import dataclasses
 import importlib
 import re
 from collections.abc import Mapping
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_type_hints
@@ -112,22 +111,26 @@ def _of_factory(name: str, texts: Mapping[str, str]) -> CaptureTarget:
 def _of_library(name: str, texts: Mapping[str, str], device: str) -> CaptureTarget:
     library, _, model = name.partition(":")
     _check_device(device)
+    from capture.host_fallback import computing_on_host
+
     if library == "timm":
         from capture.timm_target import load_timm as load
     else:
         from capture.transformers_target import load_transformers as load
-    with _able_to_build(device):
+    with computing_on_host(device):
         settings, program = load(name, model, texts, device)
     return CaptureTarget(name, settings, device, program)
 
 
 def _of_zoo(name: str, texts: Mapping[str, str], device: str) -> CaptureTarget:
+    from capture.host_fallback import computing_on_host
+
     module = _module(name)
     values = parse(name, _settings(module.Config), texts)
     try:
         config = module.Config(**values)
         _check_device(device)
-        with _able_to_build(device):
+        with computing_on_host(device):
             training = module.build(config, device=device)
     except (ValueError, RuntimeError, OverflowError, MemoryError) as error:
         reason = str(error).partition("\n")[0][:200]
@@ -135,13 +138,6 @@ def _of_zoo(name: str, texts: Mapping[str, str], device: str) -> CaptureTarget:
             f"{name}: cannot be built with these settings ({reason}); see: {program_name()} models"
         ) from error
     return CaptureTarget(name, dataclasses.asdict(config), device, training)
-
-
-def _able_to_build(device: str) -> AbstractContextManager[Any]:
-    """Return a block in which `sim` can build: the CPU computes initial values, whatever kernels exist."""
-    from capture import sim
-
-    return sim.executing(sim.on_cpu) if device.startswith(sim.NAME) else nullcontext()
 
 
 def _module(name: str) -> Any:
@@ -168,18 +164,18 @@ def _check_device(device: str) -> None:
     import torch
 
     from capture import sim
+    from capture.host_fallback import chip
 
-    if device.partition(":")[0] not in DEVICES:
-        raise UserError(f"unknown device {device!r}{choose_from(device, DEVICES)}")
+    known = (*DEVICES, *filter(None, [chip()]))
+    if device.partition(":")[0] not in known:
+        raise UserError(f"unknown device {device!r}{choose_from(device, known)}")
     if device == sim.NAME:
         sim.install()
     try:
         torch.empty(0, device=device)
     except (RuntimeError, AssertionError, NotImplementedError) as error:
         reason = str(error).partition("\n")[0].rstrip(".")[:120]
-        raise UserError(
-            f"device {device!r} cannot be used here ({reason}); use --device {', '.join(DEVICES)}"
-        ) from error
+        raise UserError(f"device {device!r} cannot be used here ({reason}); use --device {', '.join(known)}") from error
 
 
 def _texts(**values: object) -> dict[str, str]:

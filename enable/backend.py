@@ -21,6 +21,7 @@ from typing import Any
 import torch
 from torch.fx import GraphModule
 
+from enable.chips import bring_up
 from enable.fuse.copies import drop_copies
 from enable.fuse.substitution import FusedKernels, Substitution, substitute
 from enable.library import native_way, select
@@ -32,7 +33,6 @@ from enable.workspace import Workspace
 from generate.kernel_library import Library
 from traces import UserError
 from traces.errors import choose_from
-from verify import platforms
 
 OPTIONS = ("unverified", "library", "workspace", "cuda_graphs", "native", "fused")
 log = logging.getLogger(__name__)
@@ -126,8 +126,9 @@ def _server(  # noqa: PLR0913 - one parameter per option
     device: str, unverified: bool, library: Library | None, workspace_path: Path, native: bool | None, fused: bool
 ) -> tuple[Server, FusedKernels | None]:
     """Return one server for all graphs, so that kernels are loaded once, and its kernels for subgraphs if `fused`."""
-    library = library or Workspace(workspace_path).library(None, platforms.load(platforms.of_device(device)))
-    chosen = select(None, unverified, library, workspace_path, device)
+    platform = bring_up(device)
+    library = library or Workspace(workspace_path).library(None, platform)
+    chosen = select(None, unverified, library, workspace_path, device, platform)
     kernels = FusedKernels(library, workspace_path, device, unverified) if fused else None
 
     def entry(overload: str) -> Entry | None:

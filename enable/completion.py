@@ -19,6 +19,13 @@ def choices(*names: str) -> Callable[[], list[str]]:
     return lambda: list(names)
 
 
+def devices() -> list[str]:
+    """Return the device types, with those of the platform files in the working directory."""
+    from verify import platforms
+
+    return [*platforms.DEVICES, *(device for _, device in platforms.chips())]
+
+
 def traces(context: typer.Context) -> list[str]:
     """Return the names of the traces in the workspace."""
     return sorted(path.name.removesuffix(".trace") for path in (_root(context) / "traces").glob("*.trace"))

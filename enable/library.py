@@ -27,20 +27,22 @@ from torch._ops import OpOverload
 
 from capture import sim
 from capture.compiled import Unavailable
+from capture.host_fallback import HostFallback
+from enable.chips import bring_up, is_chip
 from enable.naming import full, shown_path
 from enable.options import PLATFORM, WORKSPACE
 from enable.serve.arguments import refusal, refusal_on_host
+from enable.serve.backends import BACKENDS
 from enable.serve.decisions import NO_KERNEL, OVERLAP, REFUSED, UNJUDGED
 from enable.serve.entries import FAILED, LISTS, NO_FLOATS, NOT_VERIFIED, Entry
 from enable.serve.native import Native, load
-from enable.serve.registration import KEYS, Registration, form_with_tensor, innermost, under_dispatcher
+from enable.serve.registration import Registration, form_with_tensor, innermost, under_dispatcher
 from enable.serve.server import Server
 from enable.serve.shortcuts import MISS
 from enable.trust import OUTSIDE, UNTRIED, outside_dialect, untried
 from enable.workspace import Workspace
 from generate.kernel_library import Library, Match
 from traces import UserError
-from traces.errors import choose_from
 from traces.overloads import may_draw, name_of, resolve
 from traces.program import program_name
 from verify import platforms
@@ -53,8 +55,8 @@ __all__ = ["Registration", "Selection", "entry_of", "register", "select", "use"]
 P = ParamSpec("P")
 R = TypeVar("R")
 
-DEVICES = (*(name for name in KEYS if name != "cpu"), sim.NAME, "cpu")
 JUDGED = "judged"
+_OUT_OF_TREE = "PrivateUse1"
 COMPOSITE = "PyTorch makes it of other operators, whose gradients it needs"
 
 
@@ -72,14 +74,15 @@ def register(  # noqa: PLR0913 - each parameter selects kernels or limits their 
     """Let kernels answer ATen calls on a device until the registration is undone; the latest one takes precedence.
 
     Args:
-        device: "cuda"; "sim"; or "cpu", which is for tests and runs kernels in Triton's interpreter.
+        device: "cuda"; "sim"; a chip with a platform file, by the device type or the path of the file; or "cpu", which
+            is for tests and runs kernels in Triton's interpreter.
         ops: Full names of overloads, such as `aten::mm`; None for all that may be served.
         unverified: Use kernels for every dtype that they claim, without a verdict.
         only: "judged" to serve only calls that resemble a passed case (verify/cases/kinds.py). None to serve and count
             the others, too.
         library: The kernels; None for the workspace's, which take precedence over the packaged ones.
         workspace: Directory that has the verdicts; `.enable` by default.
-        fallback: On sim, "cpu" to run unserved calls on the CPU.
+        fallback: On sim or a chip, "cpu" to run unserved calls on the CPU.
         native: True to require the C++ module that answers known calls, False to avoid it. None to use it if it can be
             built for the device.
 
@@ -90,16 +93,19 @@ def register(  # noqa: PLR0913 - each parameter selects kernels or limits their 
         UserError: A device, an overload or an option does not exist, or no kernel may serve.
     """
     workspace = None if workspace is None else Path(workspace)
-    _check(device, fallback)
+    platform = bring_up(device)
+    device = platform.device if is_chip(platform) else device
+    _check(device, platform, fallback)
     if only not in (None, JUDGED) or (only and unverified):
         more = ", and not with unverified kernels" if unverified else ""
         raise UserError(f"only {only!r}: there is only {JUDGED!r}{more}")
-    chosen = select(ops, unverified, library, workspace, device)
+    chosen = select(ops, unverified, library, workspace, device, platform)
     native_launcher = native_way(device, native, Workspace(workspace or WORKSPACE))
-    if device in KEYS:
+    if device in BACKENDS:
         refuses = refusal_on_host if device == "cpu" else None
         server = Server(chosen.entries.get, device, only == JUDGED, native_launcher, refuses)
-        return under_dispatcher(server, device, chosen.entries, chosen.left_out)
+        on_host = HostFallback() if fallback else None
+        return under_dispatcher(server, device, chosen.entries, chosen.left_out, on_host)
     server = Server(chosen.entries.get, "cpu", only == JUDGED, refuses=refusal_on_host)
     sim.install()
     executor = _Executor(server, chosen.left_out, innermost(sim.NAME), fallback)
@@ -274,15 +280,13 @@ class _Executor:
         raise NotImplementedError(f"{name}: device {sim.NAME} may not use its kernel: {reason}; {remedy}")
 
 
-def _check(device: str, fallback: str | None) -> None:
-    """Raise UserError for an unknown device or fallback."""
-    if device not in DEVICES:
-        raise UserError(f"unknown device {device!r}{choose_from(device, DEVICES)}")
+def _check(device: str, platform: Platform, fallback: str | None) -> None:
+    """Raise UserError for a device that is not here, or an unknown fallback."""
     here = torch.accelerator.current_accelerator() if device not in (sim.NAME, "cpu") else None
     if device not in (sim.NAME, "cpu") and (here is None or here.type != device):
         raise UserError(f"PyTorch sees no {device} device; choose sim, or cpu for tests")
-    if fallback not in (None, "cpu") or (fallback and device != sim.NAME):
-        raise UserError(f"fallback {fallback!r} on {device}: there is only cpu, on {sim.NAME}")
+    if fallback not in (None, "cpu") or (fallback and device != sim.NAME and not is_chip(platform)):
+        raise UserError(f"fallback {fallback!r} on {device}: there is only cpu, on {sim.NAME} or a chip")
 
 
 def native_way(device: str, wanted: bool | None, workspace: Workspace) -> Native | None:
@@ -369,7 +373,8 @@ def _is_composite(overload: str, device: str) -> bool:
     has a formula for the whole overload.
     """
     has_kernel = torch._C._dispatch_has_kernel_for_dispatch_key
-    keys = (KEYS[device],) if device in KEYS else ("CPU", "Autograd")
+    key = BACKENDS[device].key if device in BACKENDS else _OUT_OF_TREE
+    keys = ("CPU", "Autograd") if key == _OUT_OF_TREE else (key,)
     return has_kernel(overload, "CompositeImplicitAutograd") and not all(has_kernel(overload, key) for key in keys)
 
 

@@ -44,13 +44,13 @@ def remedy(overload: str, reason: str, recipe: Recipe, workspace: Workspace, bas
     return f"write one: {' && '.join(steps)}; or pass --fallback cpu"
 
 
-def nothing_verified(recipe: Recipe, device: str, workspace: Workspace, base: Path | None) -> str:
-    """Return the commands if no kernel at all may serve."""
+def nothing_verified(recipe: Recipe, device: str, chip: str, workspace: Workspace, base: Path | None) -> str:
+    """Return the commands if no kernel at all may serve; `chip` is the platform file of the device, if it has one."""
     name = trace_name(recipe.model)
     steps: list[str] = []
     if name not in workspace.trace_names():
-        name, steps = _recording(recipe, device, workspace)
-    platform = platforms.of_device(device)
+        name, steps = _recording(recipe, chip or device, workspace)
+    platform = chip or platforms.of_device(device)
     on = [] if platform == PLATFORM else ["--platform", platform]
     steps.append(workspace.command("coverage", name, *on, *library_words(base)))
     return f"no kernel is verified in {workspace.root}; verify them: {' && '.join(steps)}; or pass --unverified"

@@ -19,6 +19,12 @@ def _power_of_two(value: int) -> int:
     return value
 
 
+def _module(name: str) -> str:
+    if not all(part.isidentifier() for part in name.split(".")):
+        raise ValueError("has to be the name of a Python module, such as torch_mychip")
+    return name
+
+
 class TargetFields(BaseModel):
     """Processor to compile for; the fields are those of verify.platforms.Target."""
 
@@ -27,6 +33,7 @@ class TargetFields(BaseModel):
     arch: int | str
     warp_size: PositiveInt
     shared_bytes: PositiveInt
+    options: dict[Literal["num_warps", "num_stages", "num_ctas", "maxnreg"], PositiveInt] = {}
 
 
 def _function(name: str) -> str:
@@ -86,7 +93,10 @@ class Fields(BaseModel):
     compile_seconds: PositiveFloat | PositiveInt = 1
     execute_seconds: PositiveFloat | PositiveInt = 1
     memory_bytes: PositiveInt = 1
-    device: str = ""
+    device: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")] = ""
+    module: Annotated[str, AfterValidator(_module)] = ""
+    dispatch_key: Literal["PrivateUse1", "HPU", "MTIA", "XPU", "CUDA"] = "PrivateUse1"
+    launcher: Literal["triton", "interpreter"] = "triton"
     device_files: list[str] = []
     system_files: list[str] = []
     environment: list[str] = []

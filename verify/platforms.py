@@ -6,7 +6,10 @@ A platform is one YAML profile in verify/profiles/, selected by name, or a YAML 
 from __future__ import annotations
 
 import hashlib
+import importlib
 import json
+import sys
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cache
@@ -14,12 +17,13 @@ from pathlib import Path
 from typing import Any
 
 from traces import UserError
-from traces.errors import did_you_mean
+from traces.errors import choose_from, did_you_mean
 from traces.program import program_name
 from verify.documents import Document, loaded
 from verify.limits import ChipLimits
 
 PROFILES = Path(__file__).parent / "profiles"
+DEVICES = ("cuda", "xpu", "sim", "cpu")  # device types that need no platform file
 _LISTS = ("files", "system_files", "environment")
 
 COMPILE, EXECUTE, DEVICE = "compile", "execute", "device"  # modes of a child that runs or compiles a kernel
@@ -28,12 +32,21 @@ TRIAL = "trial"  # mode of a child without a kernel, which calls ATen
 
 @dataclass(frozen=True)
 class Target:
-    """Processor to compile for; `shared_bytes` is the shared memory available to one program instance."""
+    """Processor to compile for.
+
+    Attributes:
+        backend: Name of Triton's backend.
+        arch: Architecture, as that backend names it.
+        warp_size: Threads in a warp.
+        shared_bytes: Shared memory available to one program instance.
+        options: Names and values of options of a launch that does not state them itself, such as num_warps.
+    """
 
     backend: str
     arch: int | str
     warp_size: int
     shared_bytes: int
+    options: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -77,6 +90,10 @@ class Platform:
         alignment: Bytes to which every access has to be aligned, in addition to its element size.
         limits: What the chip limits, beyond its dialect.
         device: PyTorch device type on which kernels run; empty for Triton's interpreter on host memory.
+        module: Python module that makes PyTorch know the device, as it is imported; empty for a device of PyTorch's.
+        dispatch_key: Dispatch key under which kernels are registered for the device.
+        launcher: `triton` if the driver of a Triton plugin launches kernels, `interpreter` if Triton's interpreter runs
+            them on copies of the device's memory.
         device_files: Files that a confined child opens to reach the device (globs).
         system_files: Files that the driver reads.
         environment: The user's environment variables that the driver needs.
@@ -94,13 +111,16 @@ class Platform:
     alignment: int = 0  # bytes to which every access has to be aligned, beyond its element size
     limits: ChipLimits = field(default_factory=ChipLimits)
     device: str = ""
+    module: str = ""
+    dispatch_key: str = "PrivateUse1"
+    launcher: str = "triton"
     device_files: tuple[str, ...] = ()
     system_files: tuple[str, ...] = ()
     environment: tuple[str, ...] = ()
 
     def devices(self) -> tuple[Device, ...]:
         """Return the devices on this machine, or none if kernels are interpreted; raise UserError if one is missing."""
-        if not self.device:
+        if not self.run_device:
             return ()
         import torch
 
@@ -148,14 +168,48 @@ class Platform:
     @property
     def mode(self) -> str:
         """Mode of the children in which kernels run."""
-        return DEVICE if self.device else EXECUTE
+        return DEVICE if self.run_device else EXECUTE
+
+    @property
+    def run_device(self) -> str:
+        """Device type on which the judge runs kernels; empty for Triton's interpreter on host memory."""
+        return self.device if self.launcher == "triton" else ""
+
+    def bring_up(self) -> None:
+        """Import the chip's module, with the working directory first on Python's path.
+
+        Raises:
+            UserError: The module cannot be imported, or PyTorch has no such device after the import.
+        """
+        if not self.module:
+            return
+        import torch
+
+        if (directory := str(Path.cwd())) not in sys.path:
+            sys.path.insert(0, directory)
+        try:
+            importlib.import_module(self.module)
+        except Exception as error:
+            reason = str(error).strip().partition("\n")[0]
+            raise UserError(
+                f"platform {self.name}: module {self.module!r} cannot be imported ({type(error).__name__}: {reason}); "
+                "install it, or put its directory on PYTHONPATH"
+            ) from error
+        here = torch.accelerator.current_accelerator()
+        if here is None or here.type != self.device:
+            raise UserError(
+                f"platform {self.name}: PyTorch has {here.type if here else 'no'} device after import {self.module}, "
+                f"not {self.device!r}; write the name with which the module renames PrivateUse1: device: NAME"
+            )
 
 
 def of_device(kind: str) -> str:
-    """Return the platform name for tensors on this device type; `sim` for `cpu` and `sim`.
+    """Return the platform for tensors on this device type, as `load` takes it; `sim` for `cpu` and `sim`.
+
+    The platform of a chip is a YAML file in the working directory that has `device: KIND`.
 
     Raises:
-        UserError: No profile is for this device type.
+        UserError: No profile is for this device type, or two files are.
     """
     if kind in ("cpu", "sim"):
         return "sim"
@@ -163,7 +217,26 @@ def of_device(kind: str) -> str:
         platform = load(name)
         if platform.device == kind and platform.fits():
             return name
-    raise UserError(f"no platform is for PyTorch's device {kind!r}; those there are: {', '.join(names())}")
+    files = [path for path, device in chips() if device == kind]
+    if len(files) > 1:
+        raise UserError(f"device {kind!r} is in several platform files: {', '.join(files)}; keep one of them here")
+    if not files:
+        raise UserError(
+            f"unknown device {kind!r}{choose_from(kind, DEVICES)}, or write its platform file into this directory, "
+            f"with device: {kind} (docs/platforms/your-chip.md)"
+        )
+    return files[0]
+
+
+def chips() -> Iterator[tuple[str, str]]:
+    """Yield the platform files in the working directory that name a device, with that device type."""
+    for path in sorted(Path().glob("*.y*ml")):
+        try:
+            fields = Document.read(path).data
+        except UserError:
+            continue
+        if "base" in fields and "device" in fields:
+            yield f"./{path}", str(fields["device"])
 
 
 def names() -> list[str]:
@@ -204,8 +277,13 @@ def is_file(name: str) -> bool:
 
 def _platform(fields: dict[str, Any], sha256: str, typed: str) -> Platform:
     fields = fields | {name: tuple(fields.get(name, ())) for name in ("device_files", "system_files", "environment")}
-    fields["targets"] = tuple(Target(**t) for t in fields["targets"])
+    fields["targets"] = tuple(Target(**{**t, "options": _pairs(t.get("options", ()))}) for t in fields["targets"])
     return Platform(**fields, sha256=sha256, typed=typed)
+
+
+def _pairs(options: Any) -> tuple[tuple[str, int], ...]:
+    """Return options, a mapping or pairs, as pairs in order."""
+    return tuple(sorted(dict(options).items()))
 
 
 def _of_file(path: Path, above: tuple[Path, ...] = ()) -> Platform:

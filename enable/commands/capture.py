@@ -53,8 +53,8 @@ Settings = Annotated[
 Device = Annotated[
     str | None,
     typer.Option(
-        autocompletion=completion.choices("cpu", "cuda", "xpu", "sim"),
-        help="Device that runs the model: cpu, cuda, xpu or sim.",
+        autocompletion=completion.devices,
+        help="Device that runs the model: cpu, cuda, xpu, sim, or a chip with a platform file.",
         show_default="cpu, or set by FACTORY",
     ),
 ]
@@ -219,6 +219,7 @@ def _record_model(
     """Record a model's training, and return the summary as an object and as text. For `how`, see `load_target`."""
     from capture.session import capture_model, check_path
     from capture.targets import load_target, trace_name
+    from enable.chips import torch_device
     from enable.tables import capture_lines, capture_summary
 
     name = trace_name(target) if name is None else _file_name(name)
@@ -226,6 +227,8 @@ def _record_model(
     if ":" in target:  # the target is user code that may be slow and have side effects, so check the path first
         check_path(path, force)
     with redirect_stdout(sys.stderr):  # stdout is reserved for the command's own output
+        if how["device"]:
+            how = {**how, "device": torch_device(how["device"])}
         loaded = load_target(target, **how)
         if out is None:
             workspace.create()

@@ -55,9 +55,11 @@ def command(  # noqa: PLR0913 - each is an option of the command
     """Export verified kernels as a package or for BackendBench.
 
     A package can be installed with pip and needs only torch and triton. On import it registers the kernels for
-    PyTorch's CUDA dispatch key; the registration can be undone. The format backendbench has a directory for each
+    PyTorch's CUDA dispatch key, or for the device of a chip's
+    platform file; the registration can be undone. The format backendbench has a directory for each
     operator, with a file OP/OP_implementation_v1.py that defines OP_kernel_impl.
     """
+    from enable.chips import is_chip
     from enable.library import select
     from enable.serve.export import Label, basis, export
     from enable.workspace import Workspace
@@ -67,9 +69,10 @@ def command(  # noqa: PLR0913 - each is an option of the command
     known = platforms.load(platform)
     kernels = Workspace(context.obj).library(library, known)
     chosen = select(op or None, unverified, kernels, context.obj, platform=known)
-    where = f"platform {known.name}" if known.device else f"platform {known.name} alone: no GPU ran them"
+    where = f"platform {known.name}" if known.run_device else f"platform {known.name} alone: no GPU ran them"
     judged = "unverified" if unverified else f"verified on {where}"
-    label = Label(name, None if unverified else known.name, judged, basis(known, unverified))
+    chip = known if is_chip(known) else None
+    label = Label(name, None if unverified else known.name, judged, basis(known, unverified), chip)
     result = export(form, directory, chosen.entries, label, force)
     left_out = {**chosen.left_out, **result.left_out}
     if as_json:

@@ -38,8 +38,9 @@ def command(  # noqa: PLR0913 - one parameter an option
     device: Annotated[
         str,
         typer.Option(
-            autocompletion=completion.choices("sim", "cuda", "xpu", "cpu"),
-            help="sim (has only the library's kernels), cuda or xpu (other operators run natively).",
+            autocompletion=completion.devices,
+            help="sim or a chip with a platform file (have only the library's kernels), cuda or xpu (other operators "
+            "run natively).",
         ),
     ] = "sim",
     steps: Annotated[int, typer.Option(min=1, help="Training steps.")] = 1,
@@ -48,7 +49,7 @@ def command(  # noqa: PLR0913 - one parameter an option
     ] = False,
     fallback: Annotated[
         str | None,
-        typer.Option(metavar="cpu", help="On sim: run operators without a kernel on the CPU, and count them."),
+        typer.Option(metavar="cpu", help="On sim or a chip: run operators without a kernel on the CPU; count them."),
     ] = None,
     batch: Annotated[int | None, typer.Option(help="Batch size.", show_default="set by the model")] = None,
     optimizer: Annotated[
@@ -108,11 +109,14 @@ def command(  # noqa: PLR0913 - one parameter an option
             out.flush()
 
     from enable.campaigns.plots import draw_losses, empty_figure
+    from enable.chips import bring_up, is_chip
     from enable.train.report import Choice, run, summary
     from enable.train.training_run import Recipe
     from enable.workspace import Workspace
 
-    choice = Choice(device, compare, fallback, unverified, only_judged, fused)
+    platform = bring_up(device)
+    chip = platform.typed if is_chip(platform) else ""
+    choice = Choice(platform.device if chip else device, compare, fallback, unverified, only_judged, fused, chip)
     if plot is not None:
         empty_figure(plot)  # fail before the training if the figure cannot be drawn
     recipe = Recipe(model, dict(map(_setting, settings or ())), batch, optimizer, seed, steps)

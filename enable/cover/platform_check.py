@@ -166,7 +166,7 @@ def _compiled(platform: Platform, target: Target) -> CheckStep:
 
 def _executed(platform: Platform) -> CheckStep:
     """Check that a kernel runs and computes the right result."""
-    location = f"on the {platform.device} device" if platform.device else "by Triton's interpreter on host memory"
+    location = f"on the {platform.device} device" if platform.run_device else "by Triton's interpreter on host memory"
     return _tried("execution", platform, frozenset(), f"compiles, runs {location} and gives what ATen does")
 
 

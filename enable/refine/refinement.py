@@ -320,7 +320,7 @@ class Refinement:
     def _explained(self, job: Job, case: Case, verdict: Verdict) -> str:
         """Return the CUDA debugger's report after a crash on a device, otherwise the general debugger's."""
         platform = self.session.platform
-        if platform.device and verdict.outcome is Outcome.CRASH:
+        if platform.run_device and verdict.outcome is Outcome.CRASH:
             return debug_cuda(job, case, platform.devices()[0])
         return debug(platform, job, case, verdict)
 

@@ -21,9 +21,9 @@ from typing import Any
 
 import jinja2
 
+from enable.serve.backends import BACKENDS
 from enable.serve.entries import Entry
 from enable.serve.native import WAY
-from enable.serve.registration import KEYS
 from traces import UserError, facts
 from traces.errors import choose_from
 from traces.overloads import base_name, bind, resolve
@@ -67,12 +67,29 @@ class Label:
         platform: Name of the platform whose verdicts support the kernels; None if no verdict does.
         judged: The evidence for the kernels, in a few words.
         basis: The same in a sentence.
+        chip: The chip for which the package registers on import; None for CUDA.
     """
 
     name: str
     platform: str | None
     judged: str
     basis: str
+    chip: Platform | None = None
+
+    @property
+    def device(self) -> str:
+        """Device type for which the package registers on import."""
+        return self.chip.device if self.chip else "cuda"
+
+    @property
+    def where(self) -> str:
+        """Return the device as titles call it."""
+        return f"device {self.chip.device}" if self.chip else "CUDA"
+
+    @property
+    def key(self) -> str:
+        """Dispatch key of that device."""
+        return self.chip.dispatch_key if self.chip else BACKENDS["cuda"].key
 
 
 def basis(platform: Platform, unverified: bool) -> str:
@@ -82,7 +99,7 @@ def basis(platform: Platform, unverified: bool) -> str:
     few_note = (
         f"a pass on fewer than {ENOUGH} independent cases, unlike in more than what tensors contain, says on how many"
     )
-    ran = "" if platform.device else " in Triton's interpreter, and on no GPU"
+    ran = "" if platform.run_device else " in Triton's interpreter, and on no GPU"
     judge = judge_version(platform)
     return f"Every case of each dtype that was judged passed on platform {platform.name}{ran} ({judge}); {few_note}."
 
@@ -141,7 +158,6 @@ def write_package(directory: Path, entries: Mapping[str, Entry], label: Label) -
     values = {
         "name": label.name,
         "variable": f"{label.name.upper()}_DEVICE",
-        "key": KEYS["cuda"],
         "entries": entries,
         "places": places,
         "label": label,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from functools import partial
 from typing import Any
 
@@ -13,6 +13,7 @@ import torch
 from torch._ops import OpOverload
 
 from enable.serve.arguments import is_number, operand_dtype, tensor_places
+from enable.serve.backends import BACKENDS
 from enable.serve.counts import Counts
 from enable.serve.server import Server
 from enable.serve.shortcuts import MISS
@@ -34,12 +35,6 @@ _OF_NUMBERS = {
     "aten::bucketize.Scalar_out": "aten::bucketize.Tensor_out",
 }
 _CALLED_WITH_NUMBERS = frozenset(_OF_NUMBERS.values())
-# dispatch keys by device; sparse calls use this name with the prefix "Sparse"
-KEYS = {
-    "cuda": "CUDA",
-    "xpu": "XPU",
-    "cpu": "CPU",
-}
 
 
 class Registration:
@@ -124,26 +119,33 @@ def innermost(device: str) -> Any:
 
 
 def under_dispatcher(
-    server: Server, device: str, overloads: Collection[str], left_out: Mapping[str, str]
+    server: Server,
+    device: str,
+    overloads: Collection[str],
+    left_out: Mapping[str, str],
+    around: AbstractContextManager[Any] | None = None,
 ) -> Registration:
     """Register a server for these overloads; calls that it does not serve go to the kernel that was registered before.
 
     Args:
         server: Answers the calls.
-        device: cpu, cuda or xpu.
+        device: A device type in `BACKENDS`.
         overloads: Overloads to register.
         left_out: Overloads that are not registered, with the reason.
+        around: Entered with the registration and left with it; a dispatch mode is for this thread and its backward.
 
     Raises:
         UserError: torch has no `torch.library.get_kernel`.
     """
     if not hasattr(torch.library, "get_kernel"):
         raise UserError(f"registration needs torch 2.10 or newer, this is {torch.__version__}; update it")
-    put = partial(_put, server, device, overloads)
+    put = partial(_put, server, device, overloads, around or nullcontext())
     return Registration(device, server, left_out, put(), again=put)
 
 
-def _put(server: Server, device: str, overloads: Collection[str]) -> Callable[[], None]:
+def _put(
+    server: Server, device: str, overloads: Collection[str], around: AbstractContextManager[Any]
+) -> Callable[[], None]:
     """Register the server with the dispatcher and return the function that undoes it."""
     library = torch.library.Library("aten", "IMPL")  # type: ignore[no-untyped-call]
     overloads = {*overloads, *_of_numbers(overloads)}
@@ -151,7 +153,7 @@ def _put(server: Server, device: str, overloads: Collection[str]) -> Callable[[]
         stack.callback(library._destroy)
         warnings.filterwarnings("ignore", "(?s).*Overriding a previously registered kernel", UserWarning)
         for overload in overloads:
-            for key in _keys(server, overload, KEYS[device]):
+            for key in _keys(server, overload, BACKENDS[device].key):
                 library.impl(  # type: ignore[no-untyped-call]
                     overload.removeprefix("aten::"),
                     _implementation(server, resolve(overload), key),
@@ -159,8 +161,9 @@ def _put(server: Server, device: str, overloads: Collection[str]) -> Callable[[]
                     allow_override=True,  # replaces an earlier registration, to which unserved calls are passed
                 )
         if server.native is not None:
-            ops = [(resolve(o), key) for o in overloads for key in _keys(server, o, KEYS[device])]
+            ops = [(resolve(o), key) for o in overloads for key in _keys(server, o, BACKENDS[device].key)]
             stack.enter_context(server.native.before(ops))
+        stack.enter_context(around)
         return stack.pop_all().close
 
 

@@ -35,4 +35,4 @@ def launcher(kernel: Any) -> Callable[..., None]:
 
 def _allocated(size: int, alignment: int, stream: int | None) -> torch.Tensor:
     """Allocate `size` bytes; PyTorch's allocations are aligned enough."""
-    return torch.empty(size, dtype=torch.int8, device="cuda")
+    return torch.empty(size, dtype=torch.int8, device=torch.accelerator.current_accelerator())

@@ -18,6 +18,7 @@ from torch._ops import OpOverload
 
 from enable.serve import scratch
 from enable.serve.arguments import ELSEWHERE, NUMBER, SPARSE, with_tensors
+from enable.serve.backends import BACKENDS
 from enable.serve.counts import Counts, uncount
 from enable.serve.decisions import Decision, Decisions, Refusal, asking
 from enable.serve.entries import Entry
@@ -83,17 +84,18 @@ class Server:
         Raises:
             UserError: Triton was imported to compile but has to interpret, or the reverse.
         """
-        set_up_triton(interpreted=device == "cpu")
+        backend = BACKENDS[device]
+        set_up_triton(backend.interpreted)
         self._counts = Counts()
         self._native, self._programs = native, list[tuple[Any, _Ready]]()
         self._entry_of = cache(entry_of)
-        self._wrapper_of = cache(load_wrapper)
+        self._wrapper_of = cache(partial(load_wrapper, options=backend.options))
         self._decisions = Decisions(self._entry_of, device, only_judged, refuses, self._clear)
         self._ready: dict[Hashable, _Ready | None] = {}
         self._general: dict[Hashable, _Ready] = {}  # by kind
         self._watched: dict[Hashable, Watched] = {}  # latest watched call by kind
         self._device = device
-        self._compiled, self._asks = device != "cpu", refuses is not None
+        self._compiled, self._asks = not backend.interpreted, refuses is not None
         self._running = threading.local()
 
     @property
@@ -337,7 +339,7 @@ class Server:
         self._running.deep = True
         before = launched()
         try:
-            with torch._C._AutoDispatchBelowAutograd(), surroundings(self._device, index):
+            with torch._C._AutoDispatchBelowAutograd(), surroundings(self._device, not self._compiled, index):
                 if entry.draws:  # the wrapper gets key and counter in place of the generator
                     wrapper = bound(wrapper, philox or (0, 0))
                     kwargs = {name: None if name == "generator" else value for name, value in kwargs.items()}

@@ -25,9 +25,7 @@ from enable.train.training_run import Comparison, Recipe, Step, Stopped, compare
 from enable.workspace import Workspace
 from generate.kernel_library import Library
 from traces import UserError, jsonable
-from traces.errors import choose_from
 
-DEVICES = ("sim", "cuda", "xpu")
 _INTERPRETED = ("sim", "cpu")  # devices on which Triton's interpreter runs kernels; cpu is only for fused training
 COUNTED = 3  # steps on a GPU in which every call is counted; counting takes as long as the step itself
 
@@ -37,12 +35,13 @@ class Choice:
     """The options of a run.
 
     Attributes:
-        device: One of `DEVICES`, or cpu with `fused`.
+        device: sim, cuda, xpu or a chip's device type, or cpu with `fused`.
         compare: Also train on the CPU and compare.
-        fallback: `cpu` on sim, or None.
+        fallback: `cpu` on sim or a chip, or None.
         unverified: Let kernels without verdicts serve.
         only_judged: Refuse calls of kinds on which the kernel was never judged.
         fused: Compile the model and serve each fused subgraph by one kernel.
+        chip: The platform file of the device, as the user wrote its path; empty for other devices.
     """
 
     device: str
@@ -51,25 +50,22 @@ class Choice:
     unverified: bool = False
     only_judged: bool = False
     fused: bool = False
+    chip: str = ""
 
     def __post_init__(self) -> None:
         """Raise UserError for options that contradict each other."""
-        if self.fused and self.device in ("sim", "xpu"):
+        if self.fused and self.device not in ("cuda", "cpu"):
             raise UserError(
                 f"--fused on {self.device}: torch.compile makes graphs for cuda and cpu; choose one of them"
             )
         if self.device == "cpu" and not self.fused:
-            raise UserError(f"device 'cpu' is for --fused alone; choose from {', '.join(DEVICES)}")
-        if self.device not in (*DEVICES, "cpu"):
-            raise UserError(f"unknown device {self.device!r}{choose_from(self.device, DEVICES)}")
+            raise UserError("device 'cpu' is for --fused alone; choose from sim, cuda, xpu, or name a chip's device")
         if self.fallback not in (None, "cpu"):
             raise UserError(f"unknown fallback {self.fallback!r}; there is only --fallback cpu")
         if self.unverified and self.only_judged:
             raise UserError("--only-judged asks for verdicts, and --unverified for none; leave one out")
-        if self.fallback and self.device != "sim":
-            raise UserError(
-                f"--fallback is for sim; on {self.device} operators without a kernel run natively and are counted"
-            )
+        if self.fallback and self.device != "sim" and not self.chip:
+            raise UserError(f"--fallback is for sim and chips; {self.device} runs operators without a kernel natively")
 
 
 @dataclass
@@ -177,9 +173,10 @@ def run(
     with ExitStack() as stack:
         around: Around = nullcontext
         if choice.compare and gpu:
-            report.settings = precision.settings()
-            stack.enter_context(precision.in_full())
-            report.native = [step.loss for step in on_device(recipe, choice.device)]
+            if not choice.chip:  # a chip has no kernels but the library's
+                report.settings = precision.settings()
+                stack.enter_context(precision.in_full())
+                report.native = [step.loss for step in on_device(recipe, choice.device)]
             drawing: Drawing = _draws(recipe, choice.device, registered).replayed
         registration = stack.enter_context(registered())  # before the model's code can import Triton
         if choice.compare:
@@ -197,7 +194,7 @@ def run(
         report.fusions = substituted() if choice.fused else []
     report.served = served_calls(registration, library, compiled_counts() if choice.fused else Counter())
     report.fallbacks = _fallbacks(registration, report, outside)
-    if choice.compare and gpu and not report.stopped:
+    if choice.compare and gpu and not choice.chip and not report.stopped:
         report.time = measure(recipe, choice.device, registered, library, prepare)
     return report
 
@@ -216,7 +213,7 @@ def _registered(
                 yield nothing
                 return
             kernels = use(
-                choice.device,
+                choice.chip or choice.device,
                 unverified=choice.unverified,
                 only=JUDGED if choice.only_judged else None,
                 library=library,
@@ -225,7 +222,7 @@ def _registered(
             )
             registration = stack.enter_context(kernels)
         except NothingVerified as error:
-            raise UserError(nothing_verified(recipe, choice.device, workspace, base)) from error
+            raise UserError(nothing_verified(recipe, choice.device, choice.chip, workspace, base)) from error
         yield registration
 
 
@@ -344,7 +341,7 @@ def summary(report: TrainingReport) -> str:
     served, fallback_calls = (
         sum(row["calls"] for row in rows_by_overload.values()) for rows_by_overload in (report.served, report.fallbacks)
     )
-    where = "the CPU" if report.choice.device == "sim" else "PyTorch's own kernels"
+    where = "the CPU" if report.choice.device == "sim" or report.choice.chip else "PyTorch's own kernels"
     lines += [
         "",
         f"{report.recipe.model} on {report.choice.device}: {len(report.steps)} of {report.recipe.steps} steps",

@@ -266,7 +266,7 @@ def timer_for(platform: Platform, times: Path | None, kept: Path | None) -> Iter
     if times is not None:
         yield RecordedTimer(times)
         return
-    if not platform.device:
+    if not platform.run_device:
         raise UserError(
             f"platform {platform.name}: {NO_TIMES}; "
             "pass --platform cuda on a machine with a GPU, or --times FILE to replay"

@@ -46,7 +46,7 @@ def explain(workspace: Workspace, base: Path | None, platform: str, choice: Tune
     with Session(workspace, base, platform) as session:
         operator = TunedOperator(session, choice)
         kernel = operator.timed_kernel(operator.kernel.written)
-        if choice.times is None and not session.platform.device:
+        if choice.times is None and not session.platform.run_device:
             target = next(t for t in platforms.load(NVIDIA).targets if f"sm_{t.arch}" == COMPILED_FOR)
             launches = compiled_for(target, [kernel], operator.shapes)
             head = f"Compiled for {COMPILED_FOR}; not timed: on {session.platform.name} {NO_TIMES}.\n\n"

@@ -183,7 +183,7 @@ def test_dlrm_has_sparse_gradients(enable, optimizer):
 @pytest.mark.parametrize(
     "words, message",
     [
-        (["--device", "tpu"], "unknown device 'tpu', did you mean xpu? choose from sim, cuda"),
+        (["--device", "tpu"], "unknown device 'tpu', did you mean xpu or cpu? choose from cuda, xpu, sim"),
         (["--fallback", "gpu"], "unknown fallback 'gpu'; there is only --fallback cpu"),
         (["--device", "cuda", "--fallback", "cpu"], "--fallback is for sim"),
         (["--set", "width"], "'width' is not NAME=VALUE"),

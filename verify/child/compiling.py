@@ -91,7 +91,7 @@ def patch_compiler(every: list[dict[str, Any]], limits: ChipLimits) -> None:
             driver.set_active(CompileOnlyDriver(target))
             # Triton caches compiled kernels by device index, which is 0 for every target.
             self.device_caches.pop(0, None) if len(targets.every) > 1 else None
-            compiled = original(self, grid=grid, warmup=True, **launch_arguments)
+            compiled = original(self, grid=grid, warmup=True, **{**dict(target["options"]), **launch_arguments})
             _check_threads(self.__name__, compiled, target)
             _check_shared_memory(self.__name__, compiled, target)
             return compiled

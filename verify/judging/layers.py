@@ -134,7 +134,7 @@ def versions(platform: Platform, draws: bool, whole: bool) -> str:
         draws: True if the overload may draw random numbers.
         whole: True for the verdict on a whole trial.
     """
-    absent = {"devices" if not platform.device else "interpreter"}
+    absent = {"devices" if not platform.run_device else "interpreter"}
     absent |= {name for name, asked in (("laws", draws), (MAKING, whole)) if not asked}
     return ", ".join(f"{name} {layer.version}" for name, layer in noted().items() if name not in absent)
 
