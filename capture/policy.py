@@ -275,7 +275,7 @@ def _described(part: _Part, private: bool = False) -> dict[str, Any]:
 
 def contents_of(spans: list[Span]) -> list[Contents]:
     """Return the spans' contents, with equal tokens for equal contents."""
-    remote = {i: span.raw() for i, span in enumerate(spans) if span.device.type != "cpu" and device.compiles()}
+    remote = {i: span.raw() for i, span in enumerate(spans) if span.device.type == "cuda" and device.compiles()}
     tokens = dict(zip(remote, device.hashes(list(remote.values())), strict=True))
     return [Contents(tokens[i], raw=remote[i]) if i in remote else _hashed(span) for i, span in enumerate(spans)]
 

@@ -91,7 +91,7 @@ class Slots:
                 slots are taken ahead of the chunks that were yielded.
         """
         for device, numbered_spans in groupby(enumerate(spans), key=lambda numbered: numbered[1][0].device):
-            if device.type == "cpu":
+            if device.type != "cuda":
                 for i, (span, _) in numbered_spans:
                     yield from ((i, chunk) for chunk in self._from_host(span.host()))
             else:

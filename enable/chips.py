@@ -30,12 +30,16 @@ def bring_up(device: str) -> Platform:
     return platform
 
 
-def torch_device(device: str) -> str:
-    """Return PyTorch's name for a device that a command names, after bringing it up; an index, as in cuda:1, stays."""
+def resolve(device: str) -> tuple[str, str]:
+    """Return PyTorch's name for a device that a command names, and its platform file; empty for a device of PyTorch's.
+
+    A chip is brought up. An index, as in mychip:1, stays.
+    """
     kind, colon, index = device.partition(":")
     if kind in platforms.DEVICES:
-        return device
-    return f"{bring_up(kind).device}{colon}{index}"
+        return device, ""
+    platform = bring_up(kind)
+    return (f"{platform.device}{colon}{index}", platform.typed) if is_chip(platform) else (device, "")
 
 
 def is_chip(platform: Platform) -> bool:

@@ -20,27 +20,32 @@ from traces.store import Trace
 from verify import platforms
 
 
-def remedy(overload: str, reason: str, recipe: Recipe, workspace: Workspace, base: Path | None) -> str:
-    """Return the commands after which the overload is served on `sim`.
+def remedy(  # noqa: PLR0913 - the call, and with what it is judged
+    overload: str, reason: str, recipe: Recipe, chip: str, workspace: Workspace, base: Path | None
+) -> str:
+    """Return the commands after which the overload is served on `sim` or a chip.
 
     Args:
         overload: The overload.
         reason: The reason why it is not served, from `Server.reason`.
         recipe: The training.
+        chip: The platform file of the device; empty for `sim`.
         workspace: The workspace.
         base: Directory of the base library, or None for the packaged one.
     """
     # recorded calls were judged, but this call differs from them
     judged = reason.startswith((f"{NOT_VERIFIED} ", UNJUDGED.format("")))
     name = None if judged else next(_calling(workspace, trace_name(recipe.model), overload), None)
-    name, steps = (name, []) if name else _recording(recipe, "sim", workspace)
+    name, steps = (name, []) if name else _recording(recipe, chip or "sim", workspace)
+    on_chip = ("--platform", chip) if chip else ()
     if reason.startswith(NOT_VERIFIED):
-        steps.append(workspace.command("coverage", name, *library_words(base)))
+        steps.append(workspace.command("coverage", name, *on_chip, *library_words(base)))
         return f"verify it: {' && '.join(steps)}; or pass --unverified"
     if reason.startswith(UNJUDGED.format("")):
-        steps.append(workspace.command("coverage", name, *library_words(base)))
+        steps.append(workspace.command("coverage", name, *on_chip, *library_words(base)))
         return f"have it judged: {' && '.join(steps)}; or leave out --only-judged"
-    steps.append(workspace.command("refine", name, "--op", overload, *words([overload]), *library_words(base)))
+    refine = ("refine", name, "--op", overload, *on_chip)
+    steps.append(workspace.command(*refine, *words([overload]), *library_words(base)))
     return f"write one: {' && '.join(steps)}; or pass --fallback cpu"
 
 
@@ -98,5 +103,6 @@ def _calling(workspace: Workspace, first: str, overload: str) -> Iterator[str]:
 def _free(workspace: Workspace, name: str, device: str) -> str:
     """Return an unused trace name."""
     existing = {path.name for path in workspace.traces.glob("*")}
-    names = (name, f"{name}-{device}", *(f"{name}-{device}-{i}" for i in range(2, len(existing) + 3)))
+    kind = Path(device).stem
+    names = (name, f"{name}-{kind}", *(f"{name}-{kind}-{i}" for i in range(2, len(existing) + 3)))
     return next(n for n in names if workspace.trace_path(n).name not in existing)

@@ -131,7 +131,8 @@ def moments(t: torch.Tensor) -> list[float]:
     For a complex tensor these are the moments of its real and imaginary parts. The computation needs 32 MiB on the
     tensor's device whatever its size, and synchronises once.
     """
-    flat = t.detach().resolve_conj().resolve_neg()
+    known = t.is_cpu or t.is_cuda or t.is_xpu
+    flat = (t if known else t.cpu()).detach().resolve_conj().resolve_neg()  # a chip may lack the operators below
     flat = (torch.view_as_real(flat) if flat.is_complex() else flat).reshape(-1)
     if not flat.numel():
         return [0.0, 0.0, 0.0]

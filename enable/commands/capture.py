@@ -219,7 +219,7 @@ def _record_model(
     """Record a model's training, and return the summary as an object and as text. For `how`, see `load_target`."""
     from capture.session import capture_model, check_path
     from capture.targets import load_target, trace_name
-    from enable.chips import torch_device
+    from enable.chips import resolve
     from enable.tables import capture_lines, capture_summary
 
     name = trace_name(target) if name is None else _file_name(name)
@@ -227,15 +227,18 @@ def _record_model(
     if ":" in target:  # the target is user code that may be slow and have side effects, so check the path first
         check_path(path, force)
     with redirect_stdout(sys.stderr):  # stdout is reserved for the command's own output
+        chip = ""
         if how["device"]:
-            how = {**how, "device": torch_device(how["device"])}
+            device, chip = resolve(how["device"])
+            how = {**how, "device": device}
         loaded = load_target(target, **how)
         if out is None:
             workspace.create()
         summary = capture_model(loaded, path, force=force, native=workspace.native, **asdict(limits))
     result = capture_summary(target, summary)
     shown = name if out is None and summary.path == path else str(summary.path)  # each rank writes to a path of its own
-    return result, capture_lines(result, workspace.command("coverage", shown))
+    on_chip = ("--platform", chip) if chip else ()
+    return result, capture_lines(result, workspace.command("coverage", shown, *on_chip))
 
 
 def _limits(

@@ -109,14 +109,13 @@ def command(  # noqa: PLR0913 - one parameter an option
             out.flush()
 
     from enable.campaigns.plots import draw_losses, empty_figure
-    from enable.chips import bring_up, is_chip
+    from enable.chips import resolve
     from enable.train.report import Choice, run, summary
     from enable.train.training_run import Recipe
     from enable.workspace import Workspace
 
-    platform = bring_up(device)
-    chip = platform.typed if is_chip(platform) else ""
-    choice = Choice(platform.device if chip else device, compare, fallback, unverified, only_judged, fused, chip)
+    device, chip = resolve(device)
+    choice = Choice(device, compare, fallback, unverified, only_judged, fused, chip)
     if plot is not None:
         empty_figure(plot)  # fail before the training if the figure cannot be drawn
     recipe = Recipe(model, dict(map(_setting, settings or ())), batch, optimizer, seed, steps)

@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
+
+import torch
+
+# Functions that make and read the parts of sparse tensors. PyTorch's are for any device, but it does not register them
+# for devices outside its tree, and sparse gradients need them.
+_SPARSE = (
+    *("_sparse_coo_tensor_with_dims", "_sparse_coo_tensor_with_dims_and_tensors", "_coalesced_", "is_coalesced"),
+    *("_indices", "indices", "_values", "values", "_nnz", "sparse_dim", "dense_dim", "_dimI", "_dimV"),
+    *("sparse_resize_", "sparse_resize_and_clear_", "copy_sparse_to_sparse_"),
+)
+_libraries: list[torch.library.Library] = []  # in force until the process ends
 
 
 @dataclass(frozen=True)
@@ -29,3 +41,15 @@ BACKENDS = {"cuda": Backend("CUDA"), "xpu": Backend("XPU"), "cpu": Backend("CPU"
 def declare(device: str, backend: Backend) -> None:
     """Add the device type of a chip that is not in PyTorch's tree. PyTorch has room for one in each process."""
     BACKENDS[device] = backend
+    library = torch.library.Library("aten", "IMPL")  # type: ignore[no-untyped-call]
+    key, has_kernel = f"Sparse{backend.key}", torch._C._dispatch_has_kernel_for_dispatch_key
+    for name in _SPARSE:
+        if has_kernel(f"aten::{name}", "SparseCPU") and not has_kernel(f"aten::{name}", key):
+            library.impl(name, _of_cpu(name), key)  # type: ignore[no-untyped-call]
+    _libraries.append(library)
+
+
+def _of_cpu(name: str) -> Callable[..., Any]:
+    """Return PyTorch's kernel for sparse tensors on the CPU."""
+    kernel = torch.library.get_kernel(f"aten::{name}", "SparseCPU")
+    return partial(kernel.call_boxed, torch._C.DispatchKeySet(torch._C.DispatchKey.SparseCPU))

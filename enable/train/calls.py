@@ -28,18 +28,24 @@ class Calls(TorchDispatchMode):  # type: ignore[no-untyped-call]
     Attributes:
         calls: Number of calls by overload.
         precisions: Dtypes in which each overload computed.
+        unfinished: The overload whose call raised NotImplementedError last; empty if none did.
     """
 
     def __init__(self, device: str) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.calls: Counter[str] = Counter()
         self.precisions: defaultdict[str, set[str]] = defaultdict(set)
+        self.unfinished = ""
         self._device = device
 
     def __torch_dispatch__(
         self, func: OpOverload, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
-        result = func(*args, **(kwargs or {}))
+        try:
+            result = func(*args, **(kwargs or {}))
+        except NotImplementedError:
+            self.unfinished = name_of(func)
+            raise
         if kind(func, bind(func, args, kwargs or {})) in ("compute", "random"):
             tensors = [leaf for leaf in tree_leaves((args, kwargs, result)) if isinstance(leaf, torch.Tensor)]
             devices = {t.device.type for t in tensors}

@@ -243,7 +243,7 @@ def _train(  # noqa: PLR0913 - the training, and its output
     registration: Registration,
     around: Around,
     tell: Callable[[str], None],
-    lacking: Callable[[], str | None],
+    lacking: Callable[[str], str | None],
     prepare: Prepare | None,
 ) -> Calls:
     """Train on the device step by step. Return the calls on a GPU that were not served in the first COUNTED steps.
@@ -263,7 +263,7 @@ def _train(  # noqa: PLR0913 - the training, and its output
                     counting.close()
                     unserved.calls -= registration.counts.served
         except Stopped as error:
-            report.stopped = lacking() or f"{choice.device} stopped: {error}"
+            report.stopped = lacking(unserved.unfinished) or f"{choice.device} stopped: {error}"
     if len(report.steps) < COUNTED:
         unserved.calls -= registration.counts.served
     return unserved
@@ -287,15 +287,21 @@ def _fallbacks(registration: Registration, report: TrainingReport, outside: Call
     return {name: row(name, n) for name, n in calls.most_common()}
 
 
-def _lacking(registration: Registration, report: TrainingReport, workspace: Workspace, base: Path | None) -> str | None:
-    """Return the message about an operator without a usable kernel if that stopped the run, or None."""
-    if report.choice.device != "sim" or report.choice.fallback or not registration.counts.unserved:
+def _lacking(
+    registration: Registration, report: TrainingReport, workspace: Workspace, base: Path | None, unfinished: str
+) -> str | None:
+    """Return the message about an operator without a usable kernel if that stopped the run, or None.
+
+    `unfinished` is the overload whose call on a chip raised NotImplementedError.
+    """
+    choice, unserved = report.choice, registration.counts.unserved
+    overload = unfinished if choice.chip else next(reversed(unserved)) if unserved else ""
+    if choice.fallback or not overload or not (choice.chip or choice.device == "sim"):
         return None
-    overload = next(reversed(registration.counts.unserved))
-    reason = reasons_by_overload(registration)[overload]
+    reason = reasons_by_overload(registration).get(overload, NO_KERNEL)
     if reason == REFUSED:
         return None
-    return f"{overload}: {reason}; {remedy(overload, reason, report.recipe, workspace, base)}"
+    return f"{overload}: {reason}; {remedy(overload, reason, report.recipe, choice.chip, workspace, base)}"
 
 
 _TITLES = ("step", "loss", "gradients", "seconds", "CPU loss", "allowed +-", "CPU gradients", "allowed +-", "")
