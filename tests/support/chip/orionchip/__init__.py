@@ -79,8 +79,9 @@ def _loaded(path: Path) -> ModuleType:
     return module
 
 
-torch.utils.rename_privateuse1_backend("orion")
-native = _loaded(_built())
+_library = _built()
+torch.utils.rename_privateuse1_backend("orion")  # raises an error if this process has another device of that key
+native = _loaded(_library)
 
 from orionchip import runtime  # noqa: E402  # it needs `native`
 
