@@ -97,7 +97,8 @@ void record_stream(Tensor& self, c10::Stream stream) {
   device_memory().recordStream(self.storage().data_ptr(), stream);
 }
 
-// Raise an error for every overload without a kernel.
+// Raise an error for every overload without a kernel. PyTorch decomposes some overloads first, so the message names the
+// one that reaches the device: add.out for add.Tensor, zero_ for zeros, native_batch_norm for native_layer_norm.
 void no_kernel(const c10::OperatorHandle& op, torch::jit::Stack*) {
   TORCH_CHECK_NOT_IMPLEMENTED(false, op.operator_name(), ": orion has no kernel for it");
 }
