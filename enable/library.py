@@ -237,6 +237,15 @@ def select(
     return Selection(entries, left_out)
 
 
+def known_failures(
+    overloads: Iterable[str], library: Library, workspace: Path, platform: Platform
+) -> Mapping[str, str]:
+    """Return what failed in the verdicts on these overloads, by overload; those without a failure are missing."""
+    standings = _standings(Workspace(workspace), platform)
+    rows = {overload: standings[_match(library, overload).kernels, overload] for overload in overloads}
+    return {overload: standing.failure for overload, standing in rows.items() if standing.failed}
+
+
 class _Executor:
     """Answers the calls on `sim`: by the server, then by the previous registration, then by the CPU if allowed."""
 

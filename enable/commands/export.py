@@ -24,7 +24,10 @@ EPILOG = examples(
 def command(  # noqa: PLR0913 - each is an option of the command
     context: typer.Context,
     directory: Annotated[
-        Path, typer.Argument(metavar="DIRECTORY", help="Directory to write to; it must be new or empty.")
+        Path,
+        typer.Argument(
+            metavar="DIRECTORY", help="Directory to write to; it must be new or empty, or hold an earlier export."
+        ),
     ],
     form: Annotated[
         str,
@@ -45,9 +48,9 @@ def command(  # noqa: PLR0913 - each is an option of the command
         ),
     ] = None,
     unverified: Annotated[
-        bool, typer.Option("--unverified", help="Also export kernels without a verdict in the workspace.")
+        bool, typer.Option("--unverified", help="Also export kernels without a passing verdict in the workspace.")
     ] = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace a directory that is not empty.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace an earlier export.")] = False,
     as_json: AsJson = False,
     platform: Platform = PLATFORM,
     library: Library = None,
@@ -55,12 +58,12 @@ def command(  # noqa: PLR0913 - each is an option of the command
     """Export verified kernels as a package or for BackendBench.
 
     A package can be installed with pip and needs only torch and triton. On import it registers the kernels for
-    PyTorch's CUDA dispatch key, or for the device of a chip's
-    platform file; the registration can be undone. The format backendbench has a directory for each
-    operator, with a file OP/OP_implementation_v1.py that defines OP_kernel_impl.
+    PyTorch's CUDA dispatch key, or for the device of a chip's platform file; the registration can be undone. The
+    format backendbench has a directory for each operator, with a file OP/OP_implementation_v1.py that defines
+    OP_kernel_impl.
     """
     from enable.chips import is_chip
-    from enable.library import select
+    from enable.library import known_failures, select
     from enable.serve.export import Label, basis, export
     from enable.workspace import Workspace
     from verify import platforms
@@ -72,20 +75,26 @@ def command(  # noqa: PLR0913 - each is an option of the command
     where = f"platform {known.name}" if known.run_device else f"platform {known.name} alone: no GPU ran them"
     judged = "unverified" if unverified else f"verified on {where}"
     chip = known if is_chip(known) else None
-    label = Label(name, None if unverified else known.name, judged, basis(known, unverified), chip)
+    failures = known_failures(chosen.entries, kernels, context.obj, known) if unverified else {}
+    label = Label(name, None if unverified else known.name, judged, basis(known, unverified), chip, failures)
     result = export(form, directory, chosen.entries, label, force)
     left_out = {**chosen.left_out, **result.left_out}
     if as_json:
         fields: dict[str, object] = {"directory": str(result.directory), "format": form, "platform": label.platform}
         fields |= {"files": result.files, "overloads": result.overloads}
         independent = {o: chosen.entries[o].independent for o in result.overloads}
-        typer.echo(json.dumps({**fields, "independent": independent, "left_out": left_out}))
+        typer.echo(json.dumps({**fields, "independent": independent, "left_out": left_out, "failures": failures}))
         return
     overloads, files = counted(len(result.overloads), "overload"), counted(result.files, "kernel file")
     typer.echo(f"{result.directory}: {overloads} served by {files}, {judged}")
     few = [o for o in result.overloads if is_few(chosen.entries[o].independent)]
     if few:
         typer.echo(f"few cases: {len(few)} overloads, such as {few[0]}, passed fewer than {ENOUGH} independent ones")
+    if failures:
+        overload, failure = next(iter(failures.items()))
+        typer.echo(
+            f"failed: {counted(len(failures), 'overload')}, such as {overload} ({failure}); exported all the same"
+        )
     if left_out:
         overload, reason = next(iter(left_out.items()))
         typer.echo(f"left out: {len(left_out)} overloads, such as {overload} ({reason}); all of them: --json")

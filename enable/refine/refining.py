@@ -73,6 +73,7 @@ def refine(workspace: Workspace, base: Path | None, platform: str, choice: Refin
     names = [choice.model] if choice.model else workspace.trace_names()
     if not names:
         raise UserError(f"{workspace.traces} holds no trace yet; record one: {workspace.command('capture', 'nanogpt')}")
+    provider = load_provider(choice.llm, choice.options)  # also if nothing is left to refine, a wrong name is an error
     with Session(workspace, base, platform) as session:
         refinement = Refinement(session, names, few_cases=choice.few_cases)
         operators = [refinement.operator(choice.op)] if choice.op else []
@@ -80,7 +81,6 @@ def refine(workspace: Workspace, base: Path | None, platform: str, choice: Refin
         if choice.op and not choice.restart and not begun and refinement.is_covered(operators[0]):
             say(f"{operators[0].overload}  passes every recorded case already; --restart holds a dialog all the same")
             return []
-        provider = load_provider(choice.llm, choice.options)
         if choice.only_failing:
             failing = refinement.failing(names)
             operators = [o for o in failing if not choice.op or o in operators]

@@ -14,7 +14,7 @@ import re
 import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from importlib.metadata import distribution
 from pathlib import Path
 from typing import Any
@@ -36,6 +36,7 @@ from verify.platforms import Platform
 
 _SERVES = "enable.serve.registration"  # the module that an exported package runs, along with its imports
 _FORMAT = 2  # version of overloads.json
+_MARKS = ("*/overloads.json", "*/*_implementation_v1.py")  # files by which an earlier export is known
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,7 @@ class Label:
         judged: The evidence for the kernels, in a few words.
         basis: The same in a sentence.
         chip: The chip for which the package registers on import; None for CUDA.
+        failures: What failed in kernels that were exported all the same, by overload.
     """
 
     name: str
@@ -75,6 +77,7 @@ class Label:
     judged: str
     basis: str
     chip: Platform | None = None
+    failures: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def device(self) -> str:
@@ -95,7 +98,9 @@ class Label:
 def basis(platform: Platform, unverified: bool) -> str:
     """Return a sentence that explains the evidence for the dtypes of the selected kernels."""
     if unverified:
-        return "No verdict speaks for these dtypes: they are what the kernels themselves claim."
+        return (
+            "The dtypes are those that the kernels claim, whatever verdicts there are. The table lists known failures."
+        )
     few_note = (
         f"a pass on fewer than {ENOUGH} independent cases, unlike in more than what tensors contain, says on how many"
     )
@@ -112,7 +117,7 @@ def export(form: str, directory: Path, entries: Mapping[str, Entry], label: Labe
         directory: Destination; files appear there by one rename.
         entries: Entry for each overload.
         label: The package's name and evidence.
-        force: Replace a directory that is not empty.
+        force: Replace an earlier export; a directory with other contents is never replaced.
 
     Raises:
         UserError: The form is unknown, the name is invalid for a package, or the directory is in use.
@@ -122,9 +127,14 @@ def export(form: str, directory: Path, entries: Mapping[str, Entry], label: Labe
     _check_name(label.name)
     if directory.exists() and not directory.is_dir():
         raise UserError(f"{directory} is a file; name a directory")
-    if directory.is_dir() and any(directory.iterdir()) and not force:
-        raise UserError(f"{directory} is not empty; name another directory, or replace it with --force")
     target = directory.resolve()
+    if target in (Path.cwd(), *Path.cwd().parents):
+        raise UserError(f"{directory} is the working directory or contains it; name another directory")
+    if directory.is_dir() and any(directory.iterdir()):
+        if not any(any(directory.glob(pattern)) for pattern in _MARKS):
+            raise UserError(f"{directory} is not empty and holds no earlier export; name another directory")
+        if not force:
+            raise UserError(f"{directory} holds an earlier export; name another directory, or replace it with --force")
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent) as temporary:
         staging = Path(temporary) / "made"
@@ -162,7 +172,7 @@ def write_package(directory: Path, entries: Mapping[str, Entry], label: Label) -
         "places": places,
         "label": label,
         "dtypes": lambda entry: ", ".join(d or "no floating dtype" for d in sorted(entry.verified)),
-        "verdict": lambda entry: "none" if entry.independent is None else marked(Outcome.PASS, entry.independent),
+        "verdict": lambda overload, entry: label.failures.get(overload, _verdict(entry)),
     }
     for template, target in (
         ("package_init.py.j2", package / "__init__.py"),
@@ -171,6 +181,10 @@ def write_package(directory: Path, entries: Mapping[str, Entry], label: Label) -
     ):
         _write(target, _rendered(template, values))
     return {}
+
+
+def _verdict(entry: Entry) -> str:
+    return "none" if entry.independent is None else marked(Outcome.PASS, entry.independent)
 
 
 def write_backendbench(directory: Path, entries: Mapping[str, Entry], label: Label) -> dict[str, str]:

@@ -243,7 +243,7 @@ def convolved_size(x, weight, stride, padding, dilation, transposed, output_padd
         raise RuntimeError(f"{x.shape[1]} channels in {groups} groups do not fit weight {tuple(weight.shape)}")
     if min(*stride, *dilation) < 1 or min(*padding, *output_padding) < 0 or 0 in x.shape[1:]:
         raise RuntimeError(
-            f"cannot convolve {tuple(x.shape)} with stride {stride}, padding {padding}, dilation {dilation}"
+            f"invalid stride {stride}, padding {padding}, {output_padding} or dilation {dilation} for {tuple(x.shape)}"
         )
     sizes = []
     for n, k, s, p, d, more in zip(
@@ -253,7 +253,7 @@ def convolved_size(x, weight, stride, padding, dilation, transposed, output_padd
             raise RuntimeError(f"output padding {more} must be smaller than stride {s} or dilation {d}")
         size = (n - 1) * s - 2 * p + d * (k - 1) + more + 1 if transposed else (n + 2 * p - d * (k - 1) - 1) // s + 1
         if size < 1 or (not transposed and n + 2 * p < d * (k - 1) + 1):
-            raise RuntimeError(f"a window with {k} elements does not fit in {n}")
+            raise RuntimeError(f"no result for {n} elements, window {k}, stride {s}, padding {p} and dilation {d}")
         sizes.append(size)
     return x.shape[0], weight.shape[1] * groups if transposed else weight.shape[0], *sizes
 

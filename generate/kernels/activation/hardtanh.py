@@ -19,5 +19,5 @@ def hardtanh(x, low, high):
 
 def wrapper(self, min_val=-1, max_val=1, *, out=None):
     if not self.dtype.is_signed and int(min_val) < 0:
-        raise RuntimeError("hardtanh of unsigned integers needs a bound >= 0")
+        raise RuntimeError(f"hardtanh of unsigned integers needs min_val >= 0, got {min_val}")
     return elementwise(hardtanh, self, numbers=(min_val, max_val), out=out)

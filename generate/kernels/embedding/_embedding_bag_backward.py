@@ -76,7 +76,9 @@ def wrapper(
     check_bags(grad, indices, offset2bag, bag_size, maximum_indices, mode, per_sample_weights)
     if sparse:
         if mode == 2 or scale_grad_by_freq:
-            raise RuntimeError("a sparse gradient needs mode sum or mean, and no scaling by frequency")
+            raise RuntimeError(
+                f"a sparse gradient needs mode 0 (sum) or 1 (mean) and no scaling by frequency, got mode {mode}"
+            )
         return sparse_gradient(
             grad, indices, offsets, offset2bag, bag_size, num_weights, mode, per_sample_weights, padding_idx
         )

@@ -17,7 +17,7 @@ def wrapper(self, index, source, accumulate=False):
         raise RuntimeError(f"index must be int64, got {index.dtype}")
     if index.numel() != source.numel() or self.dtype != source.dtype:
         raise RuntimeError(
-            f"expected {index.numel()} elements {self.dtype}, got {source.numel()} elements {source.dtype}"
+            f"expected a {self.dtype} source with {index.numel()} elements, got {source.dtype} with {source.numel()}"
         )
     if index.shape != source.shape:
         index, source = [(t if t.is_contiguous() else copied(t)).view(-1) for t in (index, source)]

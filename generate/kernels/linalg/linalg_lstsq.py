@@ -56,10 +56,10 @@ def wrapper(self, b, rcond=None, *, driver=None):
     if self.dtype not in (torch.float32, torch.float64):
         raise RuntimeError(f"linalg.lstsq: matrices must be float32 or float64, got {self.dtype}")
     if self.dim() < 2 or b.dim() != self.dim() or b.shape[-2] != self.shape[-2]:
-        raise RuntimeError(f"linalg.lstsq: right-hand side {tuple(b.shape)} does not fit {tuple(self.shape)}")
+        raise RuntimeError(f"linalg.lstsq: matrix {tuple(self.shape)} and right-hand side {tuple(b.shape)} do not fit")
     (m, n), count = self.shape[-2:], b.shape[-1]
     if not count and driver in ("gelsd", "gelss"):
-        raise RuntimeError(f"linalg.lstsq: driver {driver} needs a right-hand side")
+        raise RuntimeError(f"linalg.lstsq: driver {driver} needs at least one right-hand side")
     values, scaled, vectors = jacobi(self if m >= n else self.mT, False, True)
     left, right = (vectors, scaled) if m >= n else (scaled, vectors)
     weights = reciprocals(values, share_of_largest(rcond, driver, torch.finfo(self.dtype).eps, max(m, n)))

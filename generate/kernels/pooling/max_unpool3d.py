@@ -12,5 +12,7 @@ DTYPES = ("bfloat16", "float16", "float32", "float64")
 
 def wrapper(self, indices, output_size, stride, padding):
     if len(stride) != 3 or len(padding) != 3 or min(stride) < 1:
-        raise RuntimeError(f"expected three strides and three paddings, got {tuple(stride)} and {tuple(padding)}")
+        raise RuntimeError(
+            f"expected three positive strides and three paddings, got {tuple(stride)} and {tuple(padding)}"
+        )
     return unpool(self, indices, 3, output_size)

@@ -12,7 +12,9 @@ DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32",
 def wrapper(self, upscale_factor):
     r = upscale_factor
     if self.dim() < 3 or r < 1 or self.shape[-3] % (r * r):
-        raise RuntimeError(f"channels in {tuple(self.shape)} cannot be divided by the square {r} * {r}")
+        raise RuntimeError(
+            f"pixel_shuffle needs [..., C, H, W] with channels that {r} * {r} divides, got {tuple(self.shape)}"
+        )
     channels, rows, columns = self.shape[-3:]
     shape = (*self.shape[:-3], channels // (r * r), rows * r, columns * r)
     out = torch.empty(shape, dtype=self.dtype, device=self.device, memory_format=common_format([self]))

@@ -12,7 +12,9 @@ DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32",
 def wrapper(self, downscale_factor):
     r = downscale_factor
     if self.dim() < 3 or r < 1 or self.shape[-1] % r or self.shape[-2] % r:
-        raise RuntimeError(f"height and width in {tuple(self.shape)} cannot be divided by {r}")
+        raise RuntimeError(
+            f"pixel_unshuffle needs [..., C, H, W] with a height and width that {r} divides, got {tuple(self.shape)}"
+        )
     channels, rows, columns = self.shape[-3], self.shape[-2] // r, self.shape[-1] // r
     shape = (*self.shape[:-3], channels * r * r, rows, columns)
     out = torch.empty(shape, dtype=self.dtype, device=self.device, memory_format=common_format([self]))

@@ -14,7 +14,9 @@ DTYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32",
 def wrapper(self, k=1, dims=(0, 1)):
     a, b = dims
     if self.dim() < 2 or not all([-self.dim() <= d < self.dim() for d in dims]) or (a - b) % self.dim() == 0:
-        raise RuntimeError(f"expected two different dimensions out of {self.dim()}, got {list(dims)}")
+        raise RuntimeError(
+            f"rot90 needs two different dimensions in a tensor with at least two, got {list(dims)} for {self.dim()}"
+        )
     a, b, k = a % self.dim(), b % self.dim(), k % 4
     if k == 0:
         return copied(self)
