@@ -23,7 +23,8 @@ import torch
 from torch._ops import OpOverload
 from torch.utils.backend_registration import _setup_privateuseone_for_python_backend
 
-from capture import sim_autocast, sim_cells, sim_control
+from capture import sim_autocast, sim_cells, sim_control, sim_subclasses
+from capture.moving import keep_parameters
 from capture.sim_factories import factories
 from capture.sim_module import Guard, Module, patch_torch
 from traces.errors import UserError
@@ -368,7 +369,7 @@ _registered: set[OpOverload] = set()  # factories
 def install() -> None:
     """Register the device with PyTorch for the process. Raise UserError if another out-of-tree device is loaded.
 
-    It sets `torch.__future__.set_swap_module_params_on_conversion`, so that moving a module keeps parameters tied.
+    Moving a module keeps parameters tied (capture/moving.py).
     """
     if _libraries:
         return
@@ -381,7 +382,7 @@ def install() -> None:
     )
     _setup_privateuseone_for_python_backend(NAME, Module(), device_guard=Guard())
     patch_torch()
-    torch.__future__.set_swap_module_params_on_conversion(True)
+    keep_parameters()
     library = torch.library.Library("aten", "IMPL")  # type: ignore[no-untyped-call]
     _libraries.append(library)
     library.impl("_efficientzerotensor", _zeros, "PrivateUse1")  # type: ignore[no-untyped-call]
@@ -393,6 +394,7 @@ def install() -> None:
         _libraries.append(host_library)
     _libraries.extend((*sim_autocast.install(NAME), sim_cells.install()))
     sim_control.install(SimTensor)
+    sim_subclasses.install(SimTensor)
     for op in factories():
         library.impl(op, partial(_made, op), "PrivateUse1")  # type: ignore[no-untyped-call]
         _registered.add(op)

@@ -178,9 +178,6 @@ class Platform:
     def bring_up(self) -> None:
         """Import the chip's module, with the working directory first on Python's path.
 
-        Like `sim`, this sets `torch.__future__.set_swap_module_params_on_conversion`: PyTorch cannot move a parameter
-        to an out-of-tree device in place, so that without it `Module.to` would untie tied parameters.
-
         Raises:
             UserError: The module cannot be imported, or PyTorch has no such device after the import.
         """
@@ -198,7 +195,6 @@ class Platform:
                 f"platform {self.name}: module {self.module!r} cannot be imported ({type(error).__name__}: {reason}); "
                 "install it, or put its directory on PYTHONPATH"
             ) from error
-        torch.__future__.set_swap_module_params_on_conversion(True)
         here = torch.accelerator.current_accelerator()
         if here is None or here.type != self.device:
             raise UserError(

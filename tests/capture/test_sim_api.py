@@ -4,6 +4,7 @@ import copy
 
 import pytest
 import torch
+from torch import nn
 from torch._higher_order_ops.while_loop import while_loop
 
 from capture import sim
@@ -72,3 +73,71 @@ def test_control_flow_with_gradients():
     assert (count.item(), value.cpu().tolist()) == (3, [8.0, 8.0])
     on_host = torch.cond(torch.tensor(True), torch.sin, torch.cos, (torch.zeros(2),))
     assert on_host.tolist() == [0.0, 0.0]
+
+
+class Marked(torch.Tensor):
+    """A user's subclass."""
+
+
+def test_a_subclass_of_a_user_wraps_tensors_and_results():
+    x = torch.arange(3.0, device="sim", requires_grad=True)
+    marked = x.as_subclass(Marked)
+    result = (marked * 2).sum()
+    assert isinstance(marked, Marked) and isinstance(result, Marked) and result.device.type == "sim"
+    result.backward()
+    assert x.grad.tolist() == [2, 2, 2] and type(result.as_subclass(torch.Tensor)) is type(x)
+
+
+@pytest.mark.parametrize("made", ["moved", "there"])
+def test_lazy_modules_take_their_sizes_from_the_first_input(made):
+    make = {"device": "sim"} if made == "there" else {}
+    module = nn.Sequential(
+        nn.LazyConv2d(2, 3, **make), nn.LazyBatchNorm2d(**make), nn.Flatten(), nn.LazyLinear(5, **make)
+    )
+    module = module.to("sim") if made == "moved" else module
+    assert module[3].weight.device.type == "sim" and not module[1].running_mean.requires_grad
+    module(torch.ones(2, 1, 4, 4, device="sim")).sum().backward()
+    assert [tuple(p.shape) for p in module.parameters()] == [(2, 1, 3, 3), (2,), (2,), (2,), (5, 8), (5,)]
+    assert all(isinstance(p, nn.Parameter) and p.grad.device.type == "sim" for p in module.parameters())
+    assert module[1].running_mean.tolist() != [0, 0] and "1.running_mean" in module.state_dict()
+    moved = nn.LazyLinear(2).to(torch.float64)  # other devices and dtypes are as before
+    assert moved.weight.dtype is torch.float64 and moved(torch.ones(1, 3, dtype=torch.float64)).shape == (1, 2)
+
+
+def doubled_rows(x):
+    return torch._higher_order_ops.map(lambda row: row * row, x)
+
+
+def running_products(x):
+    carried, rows = torch._higher_order_ops.scan(lambda c, row: (c * row, c + row), x[0], x)
+    return torch.cat([carried[None], rows])
+
+
+def attended(x):
+    q = x.view(1, 1, 4, 2)
+    return torch.nn.attention.flex_attention.flex_attention(q, q * 2, q, score_mod=lambda s, b, h, i, j: s + i - j)
+
+
+@pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile")
+@pytest.mark.parametrize("function", [doubled_rows, running_products, attended])
+def test_higher_order_operators_have_the_results_and_gradients_of_ordinary_calls(function):
+    values = torch.linspace(0.5, 2, 8).view(4, 2)
+    ordinary = {
+        doubled_rows: lambda x: x * x,
+        running_products: lambda x: torch.cat(
+            [x[:1] * x.prod(0, keepdim=True), torch.stack([x[0] * x[:i].prod(0) + x[i] for i in range(4)])]
+        ),
+        attended: lambda x: torch.nn.functional.scaled_dot_product_attention(
+            x.view(1, 1, 4, 2),
+            x.view(1, 1, 4, 2) * 2,
+            x.view(1, 1, 4, 2),
+            torch.arange(4.0, device=x.device)[:, None] - torch.arange(4.0, device=x.device),
+        ),
+    }[function]
+    on_sim, on_host = (values.to(device).requires_grad_() for device in ("sim", "cpu"))
+    result, expected = function(on_sim), ordinary(on_host)
+    assert result.device.type == "sim"
+    torch.testing.assert_close(result.detach().cpu(), expected.detach())
+    (result * result).sum().backward()
+    (expected * expected).sum().backward()
+    torch.testing.assert_close(on_sim.grad.cpu(), on_host.grad)

@@ -18,7 +18,8 @@ from torch.utils.data import DataLoader, TensorDataset
 import enablekit
 from enable.train.training_run import Recipe, train
 
-CHIP = Path(__file__).parents[1] / "support" / "chip"
+SUPPORT = Path(__file__).parents[1] / "support"
+PATHS = os.pathsep.join(map(str, (SUPPORT / "chip", SUPPORT)))
 PLATFORM = """\
 base: sim
 device: orion
@@ -39,7 +40,7 @@ def test_a_device_with_nothing_but_the_librarys_kernels(tmp_path, topic, device)
     assert (finished.returncode, finished.stdout) == (0, f"{topic} passed\n"), finished.stdout + finished.stderr
 
 
-@pytest.mark.parametrize("topic", ["devices", "fallback"])
+@pytest.mark.parametrize("topic", ["devices", "fallback", "lazy"])
 def test_a_chip_in_particular(tmp_path, topic):
     finished = process(tmp_path, topic, "orion")
     assert (finished.returncode, finished.stdout) == (0, f"{topic} passed\n"), finished.stdout + finished.stderr
@@ -100,22 +101,22 @@ def test_a_chip_that_lacks_a_kernel_says_how_to_get_one(tmp_path):
 
 
 def program(directory, *words):
-    environment = {**os.environ, "PYTHONPATH": str(CHIP)}
+    environment = {**os.environ, "PYTHONPATH": PATHS}
     command = [sys.executable, "-W", "ignore", "-m", "enable", *words]
     return subprocess.run(command, cwd=directory, env=environment, capture_output=True, text=True, check=False)
 
 
 def process(directory, topic, device):
     (directory / "orion.yaml").write_text(PLATFORM)
-    environment = {**os.environ, "PYTHONPATH": str(CHIP), "TRITON_INTERPRET": "1"}
+    environment = {**os.environ, "PYTHONPATH": PATHS, "TRITON_INTERPRET": "1"}
     command = [sys.executable, "-W", "ignore", __file__, topic, device]
     return subprocess.run(command, cwd=directory, env=environment, capture_output=True, text=True, check=False)
 
 
 def training(device):
     """nanoGPT with AdamW, and DLRM with its sparse gradients, have the losses of the CPU."""
-    for model, settings in (("nanogpt", NANOGPT), ("dlrm", DLRM)):
-        recipe = Recipe(model, settings, batch=4)
+    for model, settings, optimizer in (("nanogpt", NANOGPT, "adamw-fused"), ("dlrm", DLRM, None)):
+        recipe = Recipe(model, settings, batch=4, optimizer=optimizer)
         with enablekit.use(device, unverified=True) as registration:  # before the first backward pass of the process
             losses = [step.loss for step in train(recipe.build(device), STEPS)]
         expected = [step.loss for step in train(recipe.build("cpu"), STEPS)]
@@ -196,6 +197,15 @@ def devices(device):
             assert model[0].weight.grad.device == torch.device(device, index)
             gradients.append(model[0].weight.grad.tolist())
         assert gradients[0] == gradients[1]
+
+
+def lazy(device):
+    """Lazy modules take their sizes from the first input, and train."""
+    with enablekit.use(device, unverified=True):
+        model = nn.Sequential(nn.LazyLinear(5), nn.GELU(), nn.LazyLinear(2, device=device)).to(device)
+        model(torch.randn(4, 3).to(device)).sum().backward()
+    assert [tuple(p.shape) for p in model.parameters()] == [(5, 3), (5,), (2, 5), (2,)]
+    assert all(p.grad.device.type == device for p in model.parameters())
 
 
 def fallback(device):
