@@ -121,9 +121,9 @@ def _executor() -> Executor:
 def executing(executor: Executor, kernels: Iterable[str] = ()) -> Iterator[None]:
     """Make an executor active inside the block, in every thread of the process. Blocks nest.
 
-    Operators use the thread count of the thread that enters. Nothing is compiled inside, because torch.compile would
-    trace the device's own code. `kernels` lists overloads for which the executor has kernels, so that those which
-    PyTorch composes but differentiates as a whole, such as aten::silu_backward, arrive as a whole.
+    Operators use the thread count of the thread that enters. Nothing is compiled inside. `kernels` lists overloads for
+    which the executor has kernels, so that those which PyTorch composes but differentiates as a whole, such as
+    aten::silu_backward, arrive as a whole.
     """
     entry = _InForce(executor, threading.get_ident(), torch.get_num_threads())
     _executors.append(entry)
@@ -200,6 +200,8 @@ class SimTensor(torch.Tensor):
     def __torch_dispatch__(  # type: ignore[override]
         cls, func: OpOverload, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
+        if any(not issubclass(t, SimTensor) for t in types):  # a jagged tensor calls on its parts, which are here
+            return NotImplemented
         kwargs = kwargs or {}
         if _is_composite(func):  # under inference_mode composite operators arrive undecomposed
             return func.decompose(*args, **kwargs)

@@ -141,3 +141,13 @@ def test_higher_order_operators_have_the_results_and_gradients_of_ordinary_calls
     (result * result).sum().backward()
     (expected * expected).sum().backward()
     torch.testing.assert_close(on_sim.grad.cpu(), on_host.grad)
+
+
+def test_jagged_tensors_compute_on_their_parts():
+    parts = [torch.ones(2, 3), torch.full((4, 3), 2.0)]
+    jagged = torch.nested.nested_tensor(parts, layout=torch.jagged, device="sim", requires_grad=True)
+    layer = nn.Linear(3, 1).to("sim")
+    result = layer(jagged)
+    assert result.device.type == result.values().device.type == "sim" and result.values().shape == (6, 1)
+    result.values().sum().backward()
+    assert layer.weight.grad.tolist() == [[10, 10, 10]] and jagged.grad.values().shape == (6, 3)
