@@ -36,7 +36,7 @@ For those who write a platform file, or work on a Triton backend. `enable platfo
 made by `python -m benchmarks.dialects write` from [dialects.json](dialects.json): Triton {triton}, PyTorch {torch}, two
 processes on a CPU with two cores.
 
-Nothing was run, so there are no verdicts `wrong` and `slow` here. [Your chip](../platforms/your-chip.md) shows how to
+Nothing was run, so there are no verdicts `wrong` and `slow` here. [The platform file](../platforms/platform-file.md#discover-the-file) shows how to
 run the catalogue on a device.
 
 ## Programs by target

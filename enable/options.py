@@ -38,6 +38,14 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object, not
 FewCases = Annotated[
     bool, typer.Option("--few-cases", help="Accept kernels that passed fewer than 5 independent cases.")
 ]
+Recordings = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="DIR",
+        help="Directory with recorded answers for the turns and replay providers.",
+        show_default="packaged recordings",
+    ),
+]
 Markdown = Annotated[bool, typer.Option("--markdown", help="Print the table as Markdown.")]
 
 # Help texts of options that have different types in different commands. A test compares the names of the providers with

@@ -23,6 +23,7 @@ from enable.options import (
     FewCases,
     Library,
     Platform,
+    Recordings,
     typed,
 )
 from traces.program import program_label
@@ -63,6 +64,7 @@ def command(  # noqa: PLR0913 - one parameter an option
     llm: Annotated[str, typer.Option(help=LLM_HELP)] = "replay",
     llm_model: Annotated[str | None, typer.Option("--model", help=LLM_MODEL_HELP)] = None,
     base_url: Annotated[str | None, typer.Option(envvar="OPENAI_BASE_URL", help=BASE_URL_HELP)] = None,
+    recordings: Recordings = None,
     # The defaults are those of generate.machine.DialogLimits. It is not imported here, because every command imports
     # this module, and `enable capture` runs in one process with user code, which may have its own module `generate`.
     dialogs: Annotated[int | None, typer.Option(min=1, show_default="3", help=DIALOGS_HELP)] = None,
@@ -101,7 +103,8 @@ def command(  # noqa: PLR0913 - one parameter an option
         "refine",
         *typed(context, without=("op", "only_failing", "restart", *default_options)),
     )
-    choice = RefineChoice(model, op, only_failing, llm, Options(llm_model, base_url), limits, again, restart, few_cases)
+    options = Options(llm_model, base_url, recordings)
+    choice = RefineChoice(model, op, only_failing, llm, options, limits, again, restart, few_cases)
     rows = refine(Workspace(context.obj), library, platform, choice)
     typer.echo(json.dumps({"operators": rows}) if as_json else refinement_lines(rows))
     causes = [r["detail"] for r in rows if r["exit"] in ("ABORTED", "NOT_BEGUN")]

@@ -11,7 +11,18 @@ import typer
 from enable import completion
 from enable.help import examples
 from enable.naming import full
-from enable.options import BASE_URL_HELP, LLM_HELP, LLM_MODEL_HELP, PLATFORM, AsJson, FewCases, Library, Platform, typed
+from enable.options import (
+    BASE_URL_HELP,
+    LLM_HELP,
+    LLM_MODEL_HELP,
+    PLATFORM,
+    AsJson,
+    FewCases,
+    Library,
+    Platform,
+    Recordings,
+    typed,
+)
 from traces import UserError, jsonable
 
 CALLS = 12  # default limit on LLM calls if no budget is given
@@ -69,14 +80,7 @@ def command(  # noqa: PLR0913 - one parameter an option
     llm: Annotated[str, typer.Option(help=LLM_HELP)] = "turns",
     llm_model: Annotated[str | None, typer.Option("--model", help=LLM_MODEL_HELP)] = None,
     base_url: Annotated[str | None, typer.Option(envvar="OPENAI_BASE_URL", help=BASE_URL_HELP)] = None,
-    recordings: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR",
-            help="Directory with recorded answers for the turns and replay providers.",
-            show_default="packaged recordings",
-        ),
-    ] = None,
+    recordings: Recordings = None,
     times: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Use the times in this file and do not measure.")
     ] = None,

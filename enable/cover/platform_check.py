@@ -222,8 +222,8 @@ def library_lines(result: PlatformCheck, workspace: Workspace) -> str:
             table([vars(lack) for lack in result.lacks], optional=("files", "instead")),
             "",
         ]
-    traces = workspace.trace_names()
-    record = "" if traces else f"{workspace.command('capture', 'nanogpt', '--device', 'sim')} && "
+    traces, device = workspace.trace_names(), platform.device if platform.module else "sim"
+    record = "" if traces else f"{workspace.command('capture', 'nanogpt', '--device', device)} && "
     covered = workspace.command("coverage", *(traces or ["nanogpt"])[:1], "--platform", platform.typed)
     text.append(f"  next  {record}{covered}")
     return "\n".join(text)

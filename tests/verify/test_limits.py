@@ -287,7 +287,7 @@ def test_limits_are_inherited_one_by_one(tmp_path):
 
 
 def test_the_documented_limits_are_limits(tmp_path):
-    pages = [ROOT / "docs" / "platforms" / name for name in ("your-chip.md", "README.md")]
+    pages = [ROOT / "docs" / "platforms" / name for name in ("platform-file.md", "README.md")]
     path = tmp_path / "mychip.yaml"
     path.write_text("base: sim\n" + re.search(r"```yaml\n(limits:\n.*?)```", pages[0].read_text(), re.S)[1])
     assert platforms.load(str(path)).limits.block_elements == 16384

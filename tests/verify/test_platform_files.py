@@ -11,7 +11,7 @@ from verify.child.probe import KERNEL
 from verify.lint import lint, load_profile
 
 ROOT = Path(__file__).parents[2]
-DOCUMENTED = re.search(r"```yaml\n(.*?)```", (ROOT / "docs/platforms/your-chip.md").read_text(), re.S)[1]
+DOCUMENTED = re.search(r"```yaml\n(.*?)```", (ROOT / "docs/platforms/platform-file.md").read_text(), re.S)[1]
 
 
 @pytest.fixture
