@@ -36,8 +36,8 @@ For those who write a platform file, or work on a Triton backend. `enable platfo
 made by `python -m benchmarks.dialects write` from [dialects.json](dialects.json): Triton {triton}, PyTorch {torch}, two
 processes on a CPU with two cores.
 
-Nothing was run, so there are no verdicts `wrong` and `slow` here. [The platform file](../platforms/platform-file.md#discover-the-file) shows how to
-run the catalogue on a device.
+Nothing was run, so there are no verdicts `wrong` and `slow` here. To run the catalogue on a device,
+see [the platform file](../platforms/platform-file.md#discover-the-file).
 
 ## Programs by target
 

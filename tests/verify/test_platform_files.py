@@ -11,7 +11,8 @@ from verify.child.probe import KERNEL
 from verify.lint import lint, load_profile
 
 ROOT = Path(__file__).parents[2]
-DOCUMENTED = re.search(r"```yaml\n(.*?)```", (ROOT / "docs/platforms/platform-file.md").read_text(), re.S)[1]
+PAGE = (ROOT / "docs/platforms/platform-file.md").read_text()
+DOCUMENTED = re.search(r"```yaml\n(.*?)```", PAGE, re.S)[1]
 
 
 @pytest.fixture
@@ -34,6 +35,16 @@ def test_what_a_file_does_not_say_is_its_bases(written):
     assert "tl.exp" in profile.kernel.names and "no float64" in profile.instead("tl.float64")
     assert any(v.rule == "dtypes" for v in lint(KERNEL.replace('"float32"', '"float64"'), profile))
     assert lint(KERNEL, profile) == []
+
+
+def test_the_documented_device_is_read_and_every_field_is_in_the_table(written):
+    fields = re.search(r"```yaml\n(device:.*?)```", PAGE, re.S)[1]
+    mine = platforms.load(written(f"base: sim\n{fields}"))
+    assert (mine.device, mine.module, mine.launcher) == ("mychip", "torch_mychip", "triton")
+    assert mine.device_files == ("/dev/mychip*",) and mine.targets[0].options == (("num_warps", 4),)
+    names = [name for line in fields.splitlines() if (name := line.partition(":")[0]).islower() and name[0] != " "]
+    table = PAGE.partition("| field | meaning |")[2]
+    assert len(names) == 7 and all(f"`{name}`" in table for name in names if name != "targets")
 
 
 def test_comments_and_order_of_a_file_change_no_verdict(written):
