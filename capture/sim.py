@@ -391,9 +391,7 @@ def install() -> None:
     library.impl("_copy_from", _copy_from, "PrivateUse1")  # type: ignore[no-untyped-call]
     library.impl("_local_scalar_dense", lambda t: host(t).item(), "PrivateUse1")  # type: ignore[no-untyped-call]
     if not torch.cuda.is_available():  # the device's memory is host memory, so pinning is a copy
-        host_library = torch.library.Library("aten", "IMPL")  # type: ignore[no-untyped-call]
-        host_library.impl("_pin_memory", lambda t, device=None: t.clone(), "CPU")  # type: ignore[no-untyped-call]
-        _libraries.append(host_library)
+        library.impl("_pin_memory", lambda t, device=None: t.clone(), "CPU")  # type: ignore[no-untyped-call]
     _libraries.extend((*sim_autocast.install(NAME), sim_cells.install()))
     sim_control.install(SimTensor)
     sim_subclasses.install(SimTensor)
