@@ -25,6 +25,7 @@ from capture.mode import Mode
 from capture.observer import ELSEWHERE, Observer
 from capture.stance import force_eager
 from capture.tape import Tape, of_this_rank
+from traces.arguments import checked
 from traces.errors import UserError
 
 
@@ -48,6 +49,7 @@ class Recorder(Observer):
         failure: The error that prevented the trace from being written, such as a full disk, or None.
     """
 
+    @checked
     def __init__(  # noqa: PLR0913 - each parameter limits the recording, and editors list them
         self,
         path: str | os.PathLike[str],
@@ -208,6 +210,7 @@ class Recorder(Observer):
         return 0 if self._tape is None else self._tape.contents_bytes
 
     @contextmanager
+    @checked
     def phase(self, name: str) -> Iterator[None]:
         """Name the phase of the calls inside this block: forward, loss, backward, clip, optimizer, or another word.
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field
 
 from enable import backend
 from enable.cover.coverage import Coverage
@@ -14,11 +17,13 @@ from enable.cover.verifier import Verifier
 from enable.options import PLATFORM, WORKSPACE
 from enable.serve.graphs import described
 from enable.workspace import Workspace
+from traces.arguments import checked
 from verify.judging.stages import MAX_EXTENDED, TrialResult
 
 StrPath = str | PathLike[str]
 
 
+@checked
 def coverage(
     trace: StrPath,
     *,
@@ -47,6 +52,7 @@ def coverage(
         return session.coverage(str(trace))
 
 
+@checked
 def verify(  # noqa: PLR0913 - one parameter per option of the command
     target: StrPath,
     *,
@@ -54,7 +60,7 @@ def verify(  # noqa: PLR0913 - one parameter per option of the command
     platform: str = PLATFORM,
     cases: Sequence[str] = SOURCES,
     seed: int = 0,
-    limit: int = MAX_EXTENDED,
+    limit: Annotated[int, Field(ge=1)] = MAX_EXTENDED,
     workspace: StrPath = WORKSPACE,
     library: StrPath | None = None,
 ) -> TrialResult:

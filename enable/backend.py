@@ -14,7 +14,9 @@ from __future__ import annotations
 import logging
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
 from functools import cache
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -32,10 +34,31 @@ from enable.serve.server import Server
 from enable.workspace import Workspace
 from generate.kernel_library import Library
 from traces import UserError
+from traces.arguments import check_values
 from traces.errors import choose_from
 
-OPTIONS = ("unverified", "library", "workspace", "cuda_graphs", "native", "fused")
 log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class CompileOptions:
+    """The options of the backend; the module's docstring explains them."""
+
+    unverified: bool = False
+    library: Library | str | PathLike[str] | None = None
+    workspace: str | PathLike[str] | None = None
+    cuda_graphs: bool = False
+    native: bool | None = None
+    fused: bool = False
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any]) -> CompileOptions:
+        """Return the options. Raise UserError for an unknown one and for a value of a wrong type."""
+        names = [field.name for field in fields(cls)]
+        if unknown := sorted(options.keys() - {*names}):
+            raise UserError(f"unknown option {unknown[0]!r} of backend enablekit{choose_from(unknown[0], names)}")
+        check_values(cls, options, "options of backend enablekit")
+        return cls(**options)
 
 
 class LiveGraphs:
@@ -86,14 +109,12 @@ def enablekit(module: GraphModule, inputs: Sequence[Any], options: Mapping[str, 
     """
     from torch._dynamo.backends.common import aot_autograd
 
-    chosen = dict(options or {})
-    if unknown := sorted(chosen.keys() - set(OPTIONS)):
-        raise UserError(f"unknown option {unknown[0]!r} of backend enablekit{choose_from(unknown[0], OPTIONS)}")
+    chosen = CompileOptions.of(options or {})
     device = next((x.device.type for x in inputs if isinstance(x, torch.Tensor) and x.device.type != "cpu"), "cpu")
-    workspace = Path(chosen.get("workspace") or WORKSPACE).absolute()
-    selection_key = device, bool(chosen.get("unverified")), chosen.get("library"), workspace
-    server, kernels = _server(*selection_key, chosen.get("native"), bool(chosen.get("fused")))
-    cuda_graphs = _CudaGraphs(len(inputs)) if chosen.get("cuda_graphs") and server.compiles else None
+    workspace = Path(chosen.workspace or WORKSPACE).absolute()
+    library = chosen.library if isinstance(chosen.library, Library | None) else Path(chosen.library).absolute()
+    server, kernels = _server(device, chosen.unverified, library, workspace, chosen.native, chosen.fused)
+    cuda_graphs = _CudaGraphs(len(inputs)) if chosen.cuda_graphs and server.compiles else None
 
     def compiled(graph: GraphModule, example_inputs: Sequence[Any], phase: str) -> Any:
         drop_copies(graph)
@@ -123,11 +144,17 @@ def _boxed(run: Callable[[list[Any]], Any]) -> Callable[[list[Any]], Any]:
 
 @cache
 def _server(  # noqa: PLR0913 - one parameter per option
-    device: str, unverified: bool, library: Library | None, workspace_path: Path, native: bool | None, fused: bool
+    device: str,
+    unverified: bool,
+    library: Library | Path | None,
+    workspace_path: Path,
+    native: bool | None,
+    fused: bool,
 ) -> tuple[Server, FusedKernels | None]:
     """Return one server for all graphs, so that kernels are loaded once, and its kernels for subgraphs if `fused`."""
     platform = bring_up(device)
-    library = library or Workspace(workspace_path).library(None, platform)
+    if not isinstance(library, Library):
+        library = Workspace(workspace_path).library(library, platform)
     chosen = select(None, unverified, library, workspace_path, device, platform)
     kernels = FusedKernels(library, workspace_path, device, unverified) if fused else None
 

@@ -20,7 +20,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, Literal, ParamSpec, TypeVar
 
 import torch
 from torch._ops import OpOverload
@@ -43,6 +43,7 @@ from enable.trust import OUTSIDE, UNTRIED, outside_dialect, untried
 from enable.workspace import Workspace
 from generate.kernel_library import Library, Match
 from traces import UserError
+from traces.arguments import checked
 from traces.overloads import may_draw, name_of, resolve
 from traces.program import program_name
 from verify import platforms
@@ -55,18 +56,19 @@ __all__ = ["Registration", "Selection", "entry_of", "register", "select", "use"]
 P = ParamSpec("P")
 R = TypeVar("R")
 
-JUDGED = "judged"
+JUDGED: Literal["judged"] = "judged"
 _OUT_OF_TREE = "PrivateUse1"
 COMPOSITE = "PyTorch makes it of other operators, whose gradients it needs"
 
 
+@checked
 def register(  # noqa: PLR0913 - each parameter selects kernels or limits their use
     device: str = "cuda",
     *,
     ops: Iterable[str] | None = None,
     unverified: bool = False,
-    only: str | None = None,
-    library: Library | None = None,
+    only: Literal["judged"] | None = None,
+    library: Library | str | PathLike[str] | None = None,
     workspace: str | PathLike[str] | None = None,
     fallback: str | None = None,
     native: bool | None = None,
@@ -80,7 +82,7 @@ def register(  # noqa: PLR0913 - each parameter selects kernels or limits their 
         unverified: Use kernels for every dtype that they claim, without a verdict.
         only: "judged" to serve only calls that resemble a passed case (verify/cases/kinds.py). None to serve and count
             the others, too.
-        library: The kernels; None for the workspace's, which take precedence over the packaged ones.
+        library: The kernels, or their directory; None for the workspace's, on top of the packaged ones.
         workspace: Directory that has the verdicts; `.enable` by default.
         fallback: On sim or a chip, "cpu" to run unserved calls on the CPU.
         native: True to require the C++ module that answers known calls, False to avoid it. None to use it if it can be
@@ -92,15 +94,15 @@ def register(  # noqa: PLR0913 - each parameter selects kernels or limits their 
     Raises:
         UserError: A device, an overload or an option does not exist, or no kernel may serve.
     """
-    workspace = None if workspace is None else Path(workspace)
+    home = Workspace(Path(workspace or WORKSPACE))
     platform = bring_up(device)
     device = platform.device if is_chip(platform) else device
     _check(device, platform, fallback)
-    if only not in (None, JUDGED) or (only and unverified):
-        more = ", and not with unverified kernels" if unverified else ""
-        raise UserError(f"only {only!r}: there is only {JUDGED!r}{more}")
-    chosen = select(ops, unverified, library, workspace, device, platform)
-    native_launcher = native_way(device, native, Workspace(workspace or WORKSPACE))
+    if only and unverified:
+        raise UserError(f"only {only!r} needs verdicts, and unverified kernels have none; leave out one of the options")
+    kernels = library if isinstance(library, Library | None) else home.library(Path(library), platform)
+    chosen = select(ops, unverified, kernels, home.root, device, platform)
+    native_launcher = native_way(device, native, home)
     if device in BACKENDS:
         refuses = refusal_on_host if device == "cpu" else None
         server = Server(chosen.entries.get, device, only == JUDGED, native_launcher, refuses)
@@ -209,7 +211,7 @@ def select(
     for overload, match in matches.items():
         outside = outside_dialect(match, platform)
         standing = standings[match.kernels, overload] if standings is not None else Standing()
-        fit = _claimed(match) if unverified else standing.verified
+        fit = match.kernel.listed | {NO_FLOATS} if unverified else standing.verified
         if _is_composite(overload, device):
             left_out[overload] = COMPOSITE
         elif outside:
@@ -295,7 +297,9 @@ def _check(device: str, platform: Platform, fallback: str | None) -> None:
     if device not in (sim.NAME, "cpu") and (here is None or here.type != device):
         raise UserError(f"PyTorch sees no {device} device; choose sim, or cpu for tests")
     if fallback not in (None, "cpu") or (fallback and device != sim.NAME and not is_chip(platform)):
-        raise UserError(f"fallback {fallback!r} on {device}: there is only cpu, on {sim.NAME} or a chip")
+        raise UserError(
+            f"fallback {fallback!r} on {device}: choose cpu, for {sim.NAME} or a chip; or leave fallback out"
+        )
 
 
 def native_way(device: str, wanted: bool | None, workspace: Workspace) -> Native | None:
@@ -336,11 +340,6 @@ def _match(library: Library, overload: str) -> Match:
             f"{overload}: the library has no kernel for it; write one: {program_name()} refine --op {overload}"
         )
     return match
-
-
-def _claimed(match: Match) -> frozenset[str]:
-    """Return the dtypes that the kernel claims."""
-    return match.kernel.listed | {NO_FLOATS}
 
 
 def _standings(workspace: Workspace, platform: Platform) -> Standings:

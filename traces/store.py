@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from traces import contents as spans
 from traces import format as fmt
+from traces.arguments import checked
 from traces.errors import TraceError, UserError
 from traces.program import program_name, program_words
 from traces.records import CallRecord, Signature, check_types, manifest_of, read_json, record_of, signatures_of
@@ -50,6 +51,7 @@ class Trace:
         self._lost: list[str] = []
 
     @classmethod
+    @checked
     def open(cls, path: str | os.PathLike[str], partial: bool = False) -> Trace:
         """Open a trace.
 

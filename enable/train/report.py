@@ -61,7 +61,7 @@ class Choice:
         if self.device == "cpu" and not self.fused:
             raise UserError("device 'cpu' is for --fused alone; choose from sim, cuda, xpu, or name a chip's device")
         if self.fallback not in (None, "cpu"):
-            raise UserError(f"unknown fallback {self.fallback!r}; there is only --fallback cpu")
+            raise UserError(f"unknown fallback {self.fallback!r}; choose from cpu")
         if self.unverified and self.only_judged:
             raise UserError("--only-judged asks for verdicts, and --unverified for none; leave one out")
         if self.fallback and self.device != "sim" and not self.chip:

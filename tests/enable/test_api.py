@@ -2,6 +2,7 @@
 
 import dataclasses
 import inspect
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -43,6 +44,56 @@ def test_a_recorder_names_each_of_its_limits():
 
 def test_use_has_the_options_of_register():
     assert inspect.signature(enablekit.use).parameters == inspect.signature(enablekit.register).parameters
+
+
+MISTAKES = {
+    "a directory without kernels": (enablekit.register, {"device": "sim", "library": "."}, "no kernel files .* in \\."),
+    "no directory": (enablekit.register, {"device": "sim", "library": "nodir"}, "no kernel library at nodir"),
+    "no library": (enablekit.register, {"library": 3}, "register: library 3 is not an instance of Library or a text"),
+    "no workspace": (enablekit.register, {"workspace": 3}, "register: workspace 3 is not a text or a path or None"),
+    "no device": (enablekit.register, {"device": None}, "register: device None is not a text"),
+    "no truth value": (enablekit.register, {"unverified": "maybe"}, "unverified 'maybe' is not True or False"),
+    "one operator": (enablekit.register, {"ops": "aten::gelu"}, r"ops 'aten::gelu' is not .*; write \['aten::gelu'\]"),
+    "an operator without a name": (enablekit.register, {"ops": [3]}, r"ops \[3\] is not a list of texts or None"),
+    "an unknown kind of calls": (enablekit.register, {"only": "foo"}, "only 'foo' is not 'judged' or None"),
+    "no module": (enablekit.Recorder, {"path": "b.trace", "model": "x"}, "Recorder: model 'x' is not an .* Module"),
+    "no path": (enablekit.Recorder, {"path": None}, "Recorder: path None is not a text or a path"),
+    "a number as a path": (enablekit.Recorder, {"path": 3}, "Recorder: path 3 is not a text or a path"),
+    "one phase": (enablekit.Recorder, {"path": "b.trace", "phases": "forward"}, r"write \['forward'\]"),
+    "an unknown level": (enablekit.Recorder, {"path": "b.trace", "values": "all"}, "values 'all'.* 'full' or 'seeded'"),
+    "no trace": (enablekit.Trace.open, {"path": None}, "Trace.open: path None is not a text or a path"),
+    "nothing to cover": (enablekit.coverage, {"trace": None}, "coverage: trace None is not a text or a path"),
+    "no limit": (enablekit.verify, {"target": "gelu", "limit": "x"}, "verify: limit 'x' is not a whole number, 1 or m"),
+    "a limit of 0": (enablekit.verify, {"target": "gelu", "limit": 0}, "verify: limit 0 is not a whole number, 1 or m"),
+    "no seed": (enablekit.verify, {"target": "gelu", "seed": "x"}, "verify: seed 'x' is not a whole number"),
+    "one source": (enablekit.verify, {"target": "gelu", "cases": "foo"}, r"cases 'foo' is not .*; write \['foo'\]"),
+}
+
+
+@pytest.mark.parametrize(("function", "arguments", "message"), MISTAKES.values(), ids=MISTAKES.keys())
+def test_a_mistake_in_an_argument_is_named(function, arguments, message, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(enablekit.UserError, match=message) as raised:
+        function(**arguments)
+    assert "\n" not in str(raised.value) and not any(tmp_path.iterdir())
+
+
+def test_a_library_may_be_a_path(tmp_path):
+    group = tmp_path / "kernels" / "pointwise"
+    group.mkdir(parents=True)
+    shutil.copy(ROOT / "generate" / "kernels" / "pointwise" / "relu.py", group)
+    options = {"unverified": True, "library": str(tmp_path / "kernels"), "workspace": tmp_path / "none"}
+    with enablekit.use("sim", **options) as registration:
+        x = torch.ones(3).to("sim")
+        torch.relu(x)
+        with pytest.raises(NotImplementedError, match="aten::exp"):
+            torch.exp(x)
+    assert registration.counts.served == {"aten::relu": 1}
+
+
+def test_names_may_be_any_collection(tmp_path):
+    for names in ({"aten::exp"}, ("exp",), (name for name in ["exp"])):
+        enablekit.register("cpu", ops=names, unverified=True, workspace=tmp_path / "none").undo()
 
 
 def test_sizes_may_be_texts(tmp_path):

@@ -91,6 +91,8 @@ def test_sizes_that_change_are_run_call_by_call():
             {"unverifed": True},
             "unknown option 'unverifed' of backend enablekit, did you mean unverified? choose from unverified, library",
         ),
+        ({"unverified": "maybe"}, "options of backend enablekit: unverified 'maybe' is not True or False"),
+        ({"library": 3}, "options of backend enablekit: library 3 is not an instance of Library or a text or a path"),
         ({"unverified": True, "native": True}, "native on cpu: kernels are launched without Python on cuda alone"),
     ],
 )

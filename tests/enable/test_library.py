@@ -301,8 +301,8 @@ def test_an_exception_undoes_and_undoing_twice_is_nothing():
         ),
         ({"device": "cpu", "ops": EXP}, "not verified in .*; verify it: enable verify aten::exp"),
         ({"device": "cpu"}, "no kernel is verified in .*; verify it: enable verify --all; or use unverified kernels"),
-        ({"device": "cpu", "fallback": "cpu"}, "there is only cpu, on sim"),
-        ({"device": "sim", "fallback": "cuda"}, "there is only cpu, on sim"),
+        ({"device": "cpu", "fallback": "cpu"}, "choose cpu, for sim or a chip"),
+        ({"device": "sim", "fallback": "cuda"}, "choose cpu, for sim or a chip"),
     ],
 )
 def test_what_cannot_be_registered_is_refused_in_one_line(arguments, message, tmp_path):

@@ -184,7 +184,7 @@ def test_dlrm_has_sparse_gradients(enable, optimizer):
     "words, message",
     [
         (["--device", "tpu"], "unknown device 'tpu', did you mean xpu or cpu? choose from cuda, xpu, sim"),
-        (["--fallback", "gpu"], "unknown fallback 'gpu'; there is only --fallback cpu"),
+        (["--fallback", "gpu"], "unknown fallback 'gpu'; choose from cpu"),
         (["--device", "cuda", "--fallback", "cpu"], "--fallback is for sim"),
         (["--set", "width"], "'width' is not NAME=VALUE"),
         (["--set", "width=3"], "nanogpt has no setting 'width'"),
