@@ -11,6 +11,7 @@ from typing import Literal, TypeAlias, get_args
 
 from traces.errors import UserError, choose_from
 
+PHASES = ("forward", "loss", "backward", "clip", "optimizer")  # of every model of the zoo
 Values: TypeAlias = Literal["full", "seeded", "stats"]
 VALUES: tuple[str, ...] = get_args(Values)
 

@@ -178,13 +178,13 @@ class Recorder(Observer):
         if self.failure is not None:
             warnings.warn(f"{self.path} is incomplete: {self.failure}", RuntimeWarning, stacklevel=3)
         elif not self._entries and self._recording:
-            warnings.warn(f"{self.path}: nothing was recorded: {self._emptiness()}", RuntimeWarning, stacklevel=3)
+            warnings.warn(f"{self.path}: nothing was recorded: {self.emptiness()}", RuntimeWarning, stacklevel=3)
 
-    def _emptiness(self) -> str:
+    def emptiness(self) -> str:
         """Return the reason why the trace contains no call."""
         if self.limits.skip_steps:
             return f"skip_steps is {self.limits.skip_steps}, and the program ended {self._steps.ended} steps"
-        if self.limits.phases:
+        if self.limits.phases and (self._other_phases or not self.limits.ops):
             other_phases = ", ".join(sorted(self._other_phases)) or "none"
             return f"no call was in phase {' or '.join(self.limits.phases)}; the program's phases: {other_phases}"
         if self.limits.ops:

@@ -14,6 +14,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +24,12 @@ from tqdm import tqdm
 from capture.compiled import why_not
 from capture.host_fallback import computing_on_host
 from capture.keys import MODULE
-from capture.limits import Limits
+from capture.limits import PHASES, Limits
 from capture.recorder import Recorder
 from capture.stance import force_eager
 from capture.tape import of_this_rank
 from capture.targets import CaptureTarget
-from traces.errors import UserError
+from traces.errors import UserError, choose_from, did_you_mean
 from traces.program import program_name
 from traces.store import Trace
 from traces.writer import remove_trace
@@ -112,6 +113,7 @@ def capture_model(
     bounds = Limits(**{"steps": 1, **limits})
     name, path = Path(path).name, Path(of_this_rank(os.fspath(path)))
     check_path(path, force)
+    check_filters(target, bounds)
     start = time.perf_counter()
     executing = computing_on_host(target.device)
     # Skipped steps are not compiled either.
@@ -121,8 +123,25 @@ def capture_model(
         if manifest["state"] != "complete":
             raise UserError(_stopped(path, recorder))
         if not manifest["calls"]:
-            raise UserError(f"{target.name}: nothing was recorded; check --phase, --ops and the step's program")
+            raise UserError(f"{target.name}: nothing was recorded: {recorder.emptiness()}")
     return _summarise(path, losses, time.perf_counter() - start)
+
+
+def check_filters(target: CaptureTarget, limits: Limits) -> None:
+    """Raise UserError for a phase that the target cannot have, or a pattern that matches no operator.
+
+    A phase is checked for a model of the zoo only, because other programs may name phases of their own.
+    """
+    for phase in limits.phases if ":" not in target.name else ():
+        if phase not in PHASES:
+            raise UserError(f"{target.name} has no phase {phase!r}{choose_from(phase, PHASES)}")
+    names: list[str] = torch._C._dispatch_get_all_op_names()
+    for pattern in limits.ops:
+        # operators of other libraries may be registered only when the step runs
+        if pattern.startswith("aten::") and not any(fnmatchcase(name, pattern) for name in names):
+            bare = [name.removeprefix("aten::") for name in names]
+            near = did_you_mean(pattern.removeprefix("aten::"), bare) or "; write it like aten::mm or aten::*backward*"
+            raise UserError(f"no operator of PyTorch matches --ops {pattern!r}{near}")
 
 
 def worth_building(directory: Path | None, target: CaptureTarget, bounds: Limits) -> Path | None:

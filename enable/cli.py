@@ -139,8 +139,29 @@ def _usage(error: Exception, arguments: list[str]) -> str:
     if unknown and context is not None:
         commands = sorted(context.command.commands)
         message = f"{unknown[0]}{did_you_mean(unknown[1], commands)} (commands: {', '.join(commands)})"
+    message = _value_named(error) or message
     message = re.sub(r" \(Possible options: (.*)\)", lambda match: f", did you mean {match[1]}?", message)
     return f"{message}; see: {path} --help"
+
+
+def _value_named(error: Exception) -> str:
+    """Return a message with the value that pydantic, which recent versions of typer use, rejected; else ""."""
+    from pydantic import ValidationError
+
+    parameter = getattr(error, "param", None)
+    if parameter is None or not isinstance(error.__cause__, ValidationError):
+        return ""
+    first = error.__cause__.errors()[0]
+    bounds = first.get("ctx", {})
+    problems = {
+        "int_parsing": "is not a whole number",
+        "float_parsing": "is not a number",
+        "greater_than_equal": f"is too small; use {bounds.get('ge', 0):g} or more",
+        "less_than_equal": f"is too large; use {bounds.get('le', 0):g} or less",
+    }
+    problem = problems.get(first["type"]) or first["msg"].replace("Input should", "should")
+    name = max(parameter.opts, key=len)
+    return f"{name} {str(first['input'])!r} {problem}"
 
 
 def _fail(message: str) -> int:

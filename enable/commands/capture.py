@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from capture.limits import VALUES, Limits, parse_size
+from capture.limits import PHASES, VALUES, Limits, parse_size
 from enable import completion
 from enable.help import examples
 from enable.naming import TRACE_NAME, full
@@ -74,7 +74,7 @@ Phases = Annotated[
     typer.Option(
         "--phase",
         metavar="NAME",
-        autocompletion=completion.choices("forward", "loss", "backward", "clip", "optimizer"),
+        autocompletion=completion.choices(*PHASES),
         help="Record only this phase, for example backward; may be repeated.",
     ),
 ]
@@ -218,8 +218,7 @@ def _record_model(
 ) -> tuple[dict[str, Any], str]:
     """Record a model's training, and return the summary as an object and as text. For `how`, see `load_target`."""
     from capture.session import capture_model, check_path
-    from capture.targets import load_target, trace_name
-    from enable.chips import resolve
+    from capture.targets import DEVICES, load_target, trace_name
     from enable.tables import capture_lines, capture_summary
 
     name = trace_name(target) if name is None else _file_name(name)
@@ -228,7 +227,10 @@ def _record_model(
         check_path(path, force)
     with redirect_stdout(sys.stderr):  # stdout is reserved for the command's own output
         chip = ""
-        if how["device"]:
+        if how["device"] and how["device"].partition(":")[0] not in DEVICES:
+            # imported for a chip only, because a user's code may have a module `verify` of its own
+            from enable.chips import resolve
+
             device, chip = resolve(how["device"])
             how = {**how, "device": device}
         loaded = load_target(target, **how)

@@ -26,6 +26,7 @@ from enable.options import (
     Recordings,
     typed,
 )
+from traces import UserError
 from traces.program import program_label
 
 EPILOG = examples(
@@ -92,8 +93,12 @@ def command(  # noqa: PLR0913 - one parameter an option
     from generate.llm import Options
     from generate.machine import DialogLimits
 
+    workspace = Workspace(context.obj)
     if not only_failing and not op:
-        raise typer.BadParameter("no operator is named; add --only-failing, or --op NAME")
+        if model is not None:
+            workspace.open_trace(model)  # a misspelt trace is the first mistake to mend
+        example = workspace.command("refine", *([model] if model is not None else []), "--only-failing")
+        raise UserError(f"{model or 'all traces'}: no operator to refine is named; add --op NAME, or try: {example}")
     limit_options = {"dialogs": dialogs, "calls": calls, "temperature": temperature}
     limits = DialogLimits(**{name: value for name, value in limit_options.items() if value is not None})  # type: ignore[arg-type]
     assert context.parent is not None
@@ -105,7 +110,7 @@ def command(  # noqa: PLR0913 - one parameter an option
     )
     options = Options(llm_model, base_url, recordings)
     choice = RefineChoice(model, op, only_failing, llm, options, limits, again, restart, few_cases)
-    rows = refine(Workspace(context.obj), library, platform, choice)
+    rows = refine(workspace, library, platform, choice)
     typer.echo(json.dumps({"operators": rows}) if as_json else refinement_lines(rows))
     causes = [r["detail"] for r in rows if r["exit"] in ("ABORTED", "NOT_BEGUN")]
     if causes:

@@ -147,8 +147,18 @@ def test_keys_are_made_in_cpp_where_that_is_worth_building_it(target, tmp_path, 
 
 
 def test_nothing_recorded_is_an_error(target, tmp_path):
-    with pytest.raises(UserError, match="nothing was recorded; check --phase, --ops"):
-        capture_model(target, tmp_path / "a.trace", phases=("lunch",), progress=False)
+    filters = [
+        ({"phases": ("lunch",)}, "has no phase 'lunch'; choose from forward, loss, backward, clip, optimizer"),
+        ({"phases": ("forwrd",)}, "has no phase 'forwrd', did you mean forward"),
+        ({"ops": ("aten::zzz*",)}, "no operator of PyTorch matches --ops 'aten::zzz\\*'; write it like aten::mm"),
+        ({"ops": ("aten::geluu",)}, "no operator of PyTorch matches --ops 'aten::geluu', did you mean gelu"),
+        ({"ops": ("aten::bincount",)}, "nothing was recorded: no overload matches ops aten::bincount"),
+        ({"ops": ("aten::bincount",), "phases": ("loss",)}, "nothing was recorded: no overload matches ops aten::bin"),
+        ({"ops": ("aten::*optim*", "aten::mm"), "phases": ("clip",)}, "no call was in phase clip; .* phases: back"),
+    ]
+    for options, message in filters:
+        with pytest.raises(UserError, match=message):
+            capture_model(target, tmp_path / "a.trace", progress=False, **options)
     assert list(tmp_path.iterdir()) == []
 
 
