@@ -123,8 +123,9 @@ def record(request: SampleRequest, began: Callable[[str], None] = lambda operato
     known = {info.name for info in database}
     if unknown := sorted(set(request.operators) - known):
         within = sorted(name for name in known if unknown[0] in name)[:3]
-        near = within or get_close_matches(unknown[0], known, 3) or sorted(known)[:3]
-        raise UserError(f"OpInfo has no operator {unknown[0]!r}; did you mean {', '.join(near)}?")
+        near = " or ".join(within or get_close_matches(unknown[0], known, 3))
+        hint = f", did you mean {near}?" if near else "; write it like mm or nn.functional.gelu"
+        raise UserError(f"OpInfo has no operator {unknown[0]!r}{hint}")
     sim.install()
     summary: dict[str, Any] = {"filters": request.filters, "groups": [], "excluded": {}}
     recorder = Recorder(request.path, force=request.force, info={"model": "opinfo", "opinfo": summary}, **_LIMITS)

@@ -161,8 +161,6 @@ def _settings(config: type) -> dict[str, Setting]:
 
 def _check_device(device: str) -> None:
     """Raise UserError unless memory can be allocated on the device. Install device sim if it is named."""
-    import torch
-
     from capture import sim
     from capture.host_fallback import chip
 
@@ -171,11 +169,20 @@ def _check_device(device: str) -> None:
         raise UserError(f"unknown device {device!r}{choose_from(device, known)}")
     if device == sim.NAME:
         sim.install()
+    if problem := _problem(device):
+        usable = [name for name in known if name == sim.NAME or not _problem(name)]
+        raise UserError(f"device {device!r} cannot be used here ({problem}); choose from {', '.join(usable)}")
+
+
+def _problem(device: str) -> str:
+    """Return the reason why no memory can be allocated on the device; "" if it can."""
+    import torch
+
     try:
         torch.empty(0, device=device)
     except (RuntimeError, AssertionError, NotImplementedError) as error:
-        reason = str(error).partition("\n")[0].rstrip(".")[:120]
-        raise UserError(f"device {device!r} cannot be used here ({reason}); use --device {', '.join(known)}") from error
+        return str(error).partition("\n")[0].rstrip(".")[:120]
+    return ""
 
 
 def _texts(**values: object) -> dict[str, str]:

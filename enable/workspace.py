@@ -149,6 +149,9 @@ class Workspace:
         from capture.targets import describe_models
 
         names = self.trace_names()
+        if Path(name).exists():
+            kind = "directory" if Path(name).is_dir() else "file"
+            return f"{name}: this {kind} is not a trace; name one, see: {self.command('trace', 'list')}"
         existing = f"traces here: {', '.join(names)}" if names else f"{self.traces} holds none yet"
         suggestion = did_you_mean(name, names)
         if suggestion:

@@ -25,6 +25,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from generate.machine import DialogLimits, Switches
 from generate.validation import first_error
 from traces import UserError
+from traces.errors import read_problem
 
 QUERY = re.compile(r"(failing|lacking|every) in (\S+)")
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,99}")
@@ -181,7 +182,7 @@ def load(path: Path | None, **options: Any) -> Campaign:
         try:
             settings = tomllib.loads(path.read_text(encoding="utf-8"))
         except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-            raise UserError(f"{path}: cannot be read as TOML ({error}); see docs/campaigns.md") from error
+            raise UserError(f"{path}: cannot be read as TOML ({read_problem(error)}); see docs/campaigns.md") from error
         model = settings.get("model")
         if isinstance(model, dict) and isinstance(model.get("recordings"), str):
             model["recordings"] = path.parent / model["recordings"]

@@ -29,6 +29,7 @@ from typing import Any
 from generate import BLOCKS
 from generate.validation import check_version
 from traces import UserError
+from traces.errors import read_problem
 from traces.format import sync_directory, write_durably
 from traces.program import program_name
 from verify.contract.kernel_file import KernelFile
@@ -331,7 +332,7 @@ def _read(path: Path) -> str | None:
     except FileNotFoundError:
         return None
     except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"{path}: cannot read this kernel file ({error})") from error
+        raise UserError(f"{path}: cannot read this kernel file ({read_problem(error)})") from error
 
 
 def _sha256(source: str | None) -> str | None:

@@ -24,6 +24,13 @@ def did_you_mean(word: str, names: Iterable[str]) -> str:
     return nearest and f", did you mean {nearest}?"
 
 
+def read_problem(error: Exception) -> str:
+    """Return in plain words why a text file could not be read."""
+    if isinstance(error, UnicodeDecodeError):
+        return "not a text in UTF-8"
+    return getattr(error, "strerror", None) or str(error)
+
+
 def choose_from(word: str, names: Iterable[str]) -> str:
     """Return the end of a message about an unknown name: the names nearest to it, if any is near, and all names."""
     names = list(names)

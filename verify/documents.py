@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 import yaml
 
 from traces import UserError
+from traces.errors import read_problem
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # as safe, and ten times as fast if PyYAML has libyaml
 # keys and indices, from the top; in a list, a string selects the item with that text
@@ -37,7 +38,7 @@ class Document:
             root = yaml.compose(text, yaml.SafeLoader)
             data = yaml.safe_load(text)
         except (OSError, UnicodeDecodeError) as error:
-            raise UserError(f"{path}: cannot be read ({error}); name a YAML file") from error
+            raise UserError(f"{path}: cannot be read ({read_problem(error)}); name a YAML file") from error
         except yaml.MarkedYAMLError as error:
             line = error.problem_mark.line + 1 if error.problem_mark else 1
             raise UserError(f"{path}:{line}: not YAML ({error.problem})") from error

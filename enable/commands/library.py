@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from enable import completion
 from enable.help import Command, examples
-from enable.naming import full
+from enable.naming import counted, full
 from enable.options import PLATFORM, AsJson, FewCases, Library, Markdown, Platform
+
+if TYPE_CHECKING:
+    from enable.workspace import Workspace
+    from generate.kernel_library import Library as KernelLibrary
 
 app = typer.Typer(help="List and add kernels, and manage their versions.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -54,7 +58,13 @@ def add(
     from enable.cover.session import Session
     from enable.refine.adding import add, lines
     from enable.workspace import Workspace
+    from traces import UserError
+    from traces.errors import read_problem
 
+    try:
+        file.read_text(encoding="utf-8")  # before a session is started
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"{file}: cannot be read ({read_problem(error)}); name a kernel file") from error
     with Session(Workspace(context.obj), library, platform) as session:
         result = add(session, file, few_cases)
     typer.echo(json.dumps(result.as_json()) if as_json else lines(result, file, session))
@@ -131,9 +141,34 @@ def history(context: typer.Context, operator: _Operator, as_json: AsJson = False
     """
     from enable.refine.history import History, history_table
     from enable.workspace import Workspace
+    from generate.versions import BY_HAND
 
-    versions = History(Workspace(context.obj), library).of(operator)
-    typer.echo(json.dumps(versions) if as_json else history_table(versions))
+    workspace = Workspace(context.obj)
+    kernel_history = History(workspace, library)
+    versions = kernel_history.of(operator)
+    text = history_table(versions)
+    if versions["origin"] == BY_HAND:
+        text += f"; {_verdict(workspace, kernel_history.library, operator)}"
+    typer.echo(json.dumps(versions) if as_json else text)
+
+
+def _verdict(workspace: Workspace, library: KernelLibrary, operator: str) -> str:
+    """Return a clause on the stored verdicts for the kernel in force, and the command that judges it."""
+    from contextlib import closing
+
+    from verify import platforms
+    from verify.judging.standings import Standing
+
+    match, standing = library.match(operator), Standing()
+    if match is not None and workspace.verdict_file.is_file():
+        with closing(workspace.verdicts()) as store:
+            standing = store.standings(platforms.load(PLATFORM))[match.kernels, operator]
+    judge = workspace.command("verify", operator)
+    if standing.failed:
+        return f"on {PLATFORM} it is {standing.failure}; see: {judge}"
+    if standing.passed:
+        return f"on {PLATFORM} it passed {counted(len(standing.passed), 'case')}"
+    return f"it has no verdict on {PLATFORM}; judge it: {judge}"
 
 
 @app.command(

@@ -13,6 +13,7 @@ from enable import completion
 from enable.help import examples
 from enable.options import AsJson
 from traces import UserError
+from traces.errors import read_problem
 
 EPILOG = examples(
     {
@@ -34,8 +35,8 @@ def command(
         str,
         typer.Option(
             "--profile",
-            autocompletion=completion.choices("triton-cuda", "mtia-like", "triton"),
-            help="Dialect: triton-cuda, mtia-like, or triton (the library's dialect).",
+            autocompletion=completion.choices("triton-cuda", "triton-nvidia", "mtia-like", "triton"),
+            help="Dialect: triton-cuda, triton-nvidia, mtia-like, or triton (the library's dialect).",
         ),
     ] = "triton-cuda",
     as_json: AsJson = False,
@@ -68,7 +69,6 @@ def _read(file: str) -> str:
     try:
         data = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
         return data.decode("utf-8")
-    except OSError as error:
-        raise UserError(f"{file}: {error.strerror}; give the path of a kernel file, or - for standard input") from error
-    except UnicodeDecodeError as error:
-        raise UserError(f"{file}: not a text in UTF-8 ({error.reason}); give the path of a kernel file") from error
+    except (OSError, UnicodeDecodeError) as error:
+        problem = f"cannot be read ({read_problem(error)}); name a kernel file, or - for standard input"
+        raise UserError(f"{file}: {problem}") from error

@@ -21,6 +21,7 @@ from enable.workspace import Workspace
 from generate import BLOCKS
 from generate.kernel_library import Library, Match
 from traces import UserError
+from traces.errors import read_problem
 from traces.program import program_label
 from traces.subgraphs import is_subgraph
 from verify import platforms
@@ -92,7 +93,13 @@ class Verifier:
             library = self._library()
             if is_subgraph(overload):
                 check_known(self._workspace.fusions(), overload)
-            match = library.match(overload)
+            try:
+                match = library.match(overload)
+            except UserError as error:
+                if Path(target).is_dir():
+                    problem = "is a directory; name a kernel file, an operator, or --all for the library"
+                    raise UserError(f"{target}: {problem}") from error
+                raise
             if match is None:
                 hint = self._unserved(overload)
                 raise UserError(f"{target}: no such file, and no kernel of the library serves it; {hint}")
@@ -161,7 +168,7 @@ class Verifier:
         try:
             text = path.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
-            raise UserError(f"{path}: cannot be read ({error}); name a file or an operator") from error
+            raise UserError(f"{path}: cannot be read ({read_problem(error)}); name a file or an operator") from error
         return self._text(text, path, operator, request, kernel, match)
 
     def _text(

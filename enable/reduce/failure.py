@@ -13,6 +13,7 @@ from enable.cover.verification import VerifyRequest, tried_candidate
 from enable.workspace import Workspace
 from generate import BLOCKS
 from traces import UserError
+from traces.errors import read_problem
 from traces.program import program_name
 from traces.values import Bytes, unpack
 from verify.cases.case import Case, case_of_values
@@ -122,7 +123,7 @@ def _read(path: Path, operator: str | None, platform: Platform) -> Candidate:
         text = path.read_text(encoding="utf-8")
         candidate = read_candidate(text, path, profiles[0], operator, profiles[1])
     except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"{path}: cannot be read ({error}); name a kernel file") from error
+        raise UserError(f"{path}: cannot be read ({read_problem(error)}); name a kernel file") from error
     if candidate.kernel is None:
         problem = candidate.violations[0] if candidate.violations else "it has no wrapper"
         raise UserError(f"{path}: {problem}; see: {program_name()} lint {path}")

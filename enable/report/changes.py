@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from traces import UserError
+from traces.errors import read_problem
 from traces.program import program_name
 from verify.outcome import Outcome
 
@@ -20,10 +21,8 @@ def earlier(path: Path) -> dict[str, Any]:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not text in UTF-8"
-        raise UserError(
-            f"--since {path}: cannot be read ({reason}); name a page of {program_name()} report, or its --json"
-        ) from error
+        remedy = f"name a page of {program_name()} report, or its --json"
+        raise UserError(f"--since {path}: cannot be read ({read_problem(error)}); {remedy}") from error
     embedded_json = _DATA.search(text)
     try:
         data = json.loads(embedded_json[1] if embedded_json else text)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from traces import UserError
+from traces.errors import read_problem
 
 _TIMES = ("aten", "library", "least")
 
@@ -31,7 +32,9 @@ def _rows(path: Path) -> list[dict[str, Any]]:
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"{path}: cannot be read ({error}); write one: python -m benchmarks.operators") from error
+        raise UserError(
+            f"{path}: cannot be read ({read_problem(error)}); write one: python -m benchmarks.operators"
+        ) from error
     rows = []
     for number, line in enumerate(lines, start=1):
         try:

@@ -22,7 +22,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from enable.naming import TRACE_NAME
 from generate.validation import first_error
 from traces import UserError
-from traces.errors import choose_from
+from traces.errors import choose_from, read_problem
 from traces.program import program_name
 
 
@@ -86,7 +86,9 @@ def load(path: Path, only: list[str]) -> Survey:
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise UserError(f"{path}: cannot be read as TOML ({error}); see: {program_name()} survey --help") from error
+        raise UserError(
+            f"{path}: cannot be read as TOML ({read_problem(error)}); see: {program_name()} survey --help"
+        ) from error
     try:
         survey = Survey.model_validate(content)
     except ValidationError as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from generate.llm import Answer, Options, ProviderError, Request, Waiting
+from traces.errors import read_problem
 from traces.format import write_durably
 
 
@@ -50,7 +51,7 @@ def _text(answer: Path) -> str:
     try:
         return answer.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise ProviderError(f"{answer}: not a text in UTF-8 ({error}); write it anew") from error
+        raise ProviderError(f"{answer}: cannot be read ({read_problem(error)}); write it anew") from error
 
 
 def conversation(request: Request) -> str:

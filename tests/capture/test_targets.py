@@ -9,6 +9,7 @@ from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
+import torch
 from warm import python
 
 from capture.settings import Setting, of_default, of_signature, parse
@@ -278,6 +279,15 @@ def test_17_relative_unicode_and_read_only_paths(project, tmp_path):
     if os.geteuid():
         (tmp_path / "locked").mkdir(mode=0o500)
         assert_refused(capture(project, "pkg.train:plain", "--out", tmp_path / "locked" / "t"), "cannot write here")
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="the message for a machine without CUDA")
+def test_a_device_that_cannot_be_used_is_not_advised():
+    with pytest.raises(UserError) as raised:
+        load_target("nanogpt", device="cuda")
+    message, _, choices = str(raised.value).partition("; choose from ")
+    assert message.startswith("device 'cuda' cannot be used here (") and "(nanogpt" not in message
+    assert {"cpu", "sim"} <= {*choices.split(", ")} and "cuda" not in choices
 
 
 def test_17_settings_of_a_factory(project, tmp_path):

@@ -234,6 +234,12 @@ BAD = {
     ),
     "nothing to refine in any trace": (["refine"], ["all traces: no operator", "--op NAME", "refine --only-failing"]),
     "misspelt trace to refine": (["refine", "nanogp"], ["'nanogp'", "did you mean nanogpt"]),
+    "a file as a trace": (["coverage", "no.trace"], ["no.trace: this file is not a trace", "enable trace list"]),
+    "a directory as a trace": (["trace", "show", ".enable"], [".enable: this directory is not a trace"]),
+    "an operator near to none": (
+        ["capture", "opinfo", "--op", "zzz"],
+        ["'zzz'; write it like mm or nn.functional.gelu"],
+    ),
     "a limit of 0": (["verify", "gelu", "--limit", "0"], ["--limit '0' is too small; use 1 or more"]),
     "a limit in letters": (["verify", "gelu", "--limit", "x"], ["--limit 'x' is not a whole number"]),
     "no calls": (["refine", "nanogpt", "--calls", "0"], ["--calls '0' is too small; use 1 or more"]),
@@ -253,6 +259,7 @@ BAD = {
 
 @pytest.mark.parametrize("arguments, words", BAD.values(), ids=BAD.keys())
 def test_bad_input(captured, arguments, words):
+    (captured / "no.trace").touch()
     before = sorted(captured.rglob("*"))
     assert_user_error(enable(*arguments, cwd=captured), *words)
     left = [p for p in sorted(captured.rglob("*")) if p not in before and "cache" not in p.parts]
@@ -317,6 +324,12 @@ def test_doctor(tmp_path):
     found = json.loads(result.stdout)
     assert result.returncode == 0 and found["ok"] and result.stderr == "", result.stderr
     assert "compiled, executed and compared" in next(c for c in found["checks"] if c["name"] == "sim")["detail"]
+
+
+def test_help_names_the_dialects_that_errors_name(tmp_path):
+    listed = enable("lint", __file__, "--profile", "foo", cwd=tmp_path).stderr.strip().rpartition(": ")[2].split(", ")
+    named = " ".join(help_of("lint").split()).partition("Dialect: ")[2].partition(" (the library")[0]
+    assert sorted(re.split(r", (?:or )?", named)) == sorted(listed)
 
 
 def test_help_pages_have_words_in_place_of_python_types():

@@ -71,6 +71,24 @@ def test_history(enable):
     assert found["versions"][0]["provenance"] == {"model": "m", "traces": ["small"], "platform": "sim"}
 
 
+def test_history_names_the_verdict_on_a_file_put_there_by_hand(enable, home):
+    path = home / ".enable" / "kernels" / "pointwise" / "exp.py"
+
+    def last_line(source):
+        path.write_text(source)
+        return enable("library", "history", "aten::exp")[1].splitlines()[-1]
+
+    unjudged = last_line(EXP + "# by hand\n")
+    assert "put there by hand is in force" in unjudged
+    assert unjudged.endswith("it has no verdict on sim; judge it: enable verify aten::exp")
+    assert not (home / ".enable" / "verdicts.sqlite").exists()
+    assert enable("verify", "aten::exp", "--limit", "1")[0] == 0
+    assert re.search("on sim it passed [0-9]+ cases$", last_line(EXP + "# by hand\n"))
+    assert "it has no verdict on sim" in last_line(EXP.replace("tl.exp(", "3.0 + tl.exp("))
+    assert enable("verify", "aten::exp", "--limit", "1")[0] == 1
+    assert re.search("on sim it is WRONG in [0-9]+ of", enable("library", "history", "aten::exp")[1])
+
+
 def digests(enable, *words):
     """The whole sha256 in the JSON, and the abbreviated one in the table."""
     found = json.loads(enable("library", *words, "--json")[1])
@@ -201,11 +219,16 @@ def test_a_kernel_of_ones_own_is_judged_and_added(enable, home, tmp_path):
 
 @pytest.mark.parametrize(
     "text, told",
-    [(None, "cannot be read"), ("x = 1", "mine.py"), (EXP.replace("tl.exp(", "tl.expp("), "lint: [name] tl.expp")],
+    [
+        (None, "cannot be read"),
+        ("\udcff", "cannot be read (not a text in UTF-8)"),
+        ("x = 1", "mine.py"),
+        (EXP.replace("tl.exp(", "tl.expp("), "lint: [name] tl.expp"),
+    ],
 )
 def test_what_cannot_be_added(enable, home, text, told):
     if text is not None:
-        (home / "mine.py").write_text(text)
+        (home / "mine.py").write_text(text, errors="surrogateescape")
     status, out, err = enable("library", "add", "mine.py")
     assert status in (1, 2) and told in out + err
     assert enable("library", "show", "aten::exp")[1] == WRONG

@@ -204,6 +204,9 @@ def test_two_platforms(workspace, capsys):
         (["--since", "figures.jsonl"], "is no report"),
         (["--since", "nothere.html"], "--since nothere.html: cannot be read (No such file or directory); name a page"),
         (["--benchmark", "library/pointwise/neg.py"], "line 1 is none of benchmarks.operators"),
+        (["--benchmark", "library"], "library: cannot be read (Is a directory); write one"),
+        (["--benchmark", "latin"], "latin: cannot be read (not a text in UTF-8); write one"),
+        (["--since", "latin"], "--since latin: cannot be read (not a text in UTF-8); name a page"),
         (["--benchmark", "still.jsonl"], "line 1 is none of benchmarks.operators"),
         (["--out", "library"], "is a directory"),
         (["--out", "nothere/page.html"], "no such directory"),
@@ -213,6 +216,7 @@ def test_bad_input(workspace, monkeypatch, capsys, words, said):
     monkeypatch.chdir(workspace)
     still = {**FIGURE, "row": {**FIGURE["row"], "library": 0.0}}
     (workspace / "still.jsonl").write_text(json.dumps(still))
+    (workspace / "latin").write_bytes(b"\xff")
     before = sorted(workspace.rglob("*.html"))
     assert run(report(workspace, *words)) == 2
     assert said in capsys.readouterr().err and sorted(workspace.rglob("*.html")) == before

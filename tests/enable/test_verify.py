@@ -90,6 +90,9 @@ def test_no_case_is_no_pass(tmp_path):
     [
         ((), "name a FILE, an OPERATOR, or --all, or --report CORPUS"),
         (("nope.py",), "nope.py: cannot be read"),
+        (("directory",), "directory: is a directory; name a kernel file, an operator, or --all for the library"),
+        (("directory.py",), "directory.py: cannot be read (Is a directory); name a file"),
+        (("latin.py",), "latin.py: cannot be read (not a text in UTF-8); name a file"),
         ((str(HONEST), "--all"), "name a FILE"),
         (("--all", "--op", "exp"), "--op names the operator for one FILE"),
         ((str(HONEST), "--op", "aten::nope"), "no such operator"),
@@ -98,7 +101,7 @@ def test_no_case_is_no_pass(tmp_path):
         ((str(HONEST), "--cases", "trace:none"), "no trace 'none'"),
         ((str(HONEST), "--without", "run"), "'run' cannot be left out, did you mean rerun? choose from lint, compile"),
         ((str(HONEST), "--without", "x"), "'x' is not a layer"),
-        ((str(HONEST), "--profile", "x"), "choose one of: mtia-like, triton, triton-cuda"),
+        ((str(HONEST), "--profile", "x"), "choose one of: mtia-like, triton, triton-cuda, triton-nvidia"),
         ((str(HONEST), "--sandbox", "x"), "choose from full, none"),
         ((str(HONEST), "--platform", "x"), "unknown platform 'x'"),
         ((str(HONEST), "--case", "x", "--seed", "1"), "no case x"),
@@ -107,6 +110,9 @@ def test_no_case_is_no_pass(tmp_path):
     ],
 )
 def test_bad_input_is_told_in_a_line(arguments, words, tmp_path):
+    for name in ("directory", "directory.py"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "latin.py").write_bytes(b"\xff")
     found = enable("verify", *arguments, cwd=tmp_path)
     assert found.returncode == 2 and found.stdout == ""
     assert found.stderr.startswith("enable: ") and found.stderr.count("\n") == 1, found.stderr

@@ -17,7 +17,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from traces.errors import TraceError, UserError
+from traces.errors import TraceError, UserError, read_problem
 from traces.exchange.grammar import MAX_TEXT, Hostile, read_arguments, write_arguments
 from traces.exchange.layout import Unreadable
 from traces.exchange.source import Call
@@ -193,7 +193,7 @@ def _lines(path: Path) -> Iterator[str]:
             while line := file.readline(MAX_TEXT + 64):
                 yield line
     except (OSError, UnicodeDecodeError) as error:
-        raise TraceError(f"{path}: cannot be read as text ({str(error)[:120]})") from error
+        raise TraceError(f"{path}: cannot be read ({read_problem(error)})") from error
 
 
 def _overload(text: str, where: str) -> str:

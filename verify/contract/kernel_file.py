@@ -14,6 +14,7 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 
 from traces import UserError
+from traces.errors import read_problem
 from verify import syntax
 from verify.linking import LinkError, State, key_of, link, state
 from verify.lint.names import called_operators, literal_strings, no_wrapper
@@ -92,7 +93,7 @@ class KernelFile:
         try:
             source = path.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
-            raise KernelFileError(f"{path}: cannot read this kernel file ({error})") from error
+            raise KernelFileError(f"{path}: cannot read this kernel file ({read_problem(error)})") from error
         return cls.parse(source, path, blocks, now)
 
     @classmethod
