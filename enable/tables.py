@@ -56,6 +56,7 @@ def table(rows: list[dict[str, Any]], optional: Sequence[str] = ()) -> str:
     columns = terminal.width(sys.stdout)
     if names and columns is not None:
         _fit(widths, texts, empty, [name for name in optional if name in names[1:]], columns)
+    omitted = [name for name in names if name not in widths and name not in empty]
     lines = []
     for i in range(len(rows) + 1):
         wrapped = [_wrap(cells[name][i], width, name == names[0]) for name, width in widths.items()]
@@ -65,6 +66,8 @@ def table(rows: list[dict[str, Any]], optional: Sequence[str] = ()) -> str:
                 for part, (name, width) in zip(parts, widths.items(), strict=True)
             )
             lines.append("  ".join(padded).rstrip())
+    if omitted:
+        lines += textwrap.wrap(f"columns omitted at this width: {', '.join(omitted)}", columns or _WIDTH)
     return "\n".join(lines)
 
 

@@ -7,6 +7,7 @@ import os
 import shlex
 import shutil
 import tempfile
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -105,9 +106,9 @@ class Workspace:
         home = self.cache / name
         signed_directory = home / sign(name, str(home.resolve()))[:12]
         if home.is_dir() and not signed_directory.is_dir() and any(home.iterdir()):
-            _say_once(
-                f"{program_label()}: {home}: binaries of another directory or user are not used, but compiled again"
-            )
+            say(f"{program_label()}: {home}: kernels are compiled again, because this directory was copied or moved")
+            with suppress(OSError):  # a read-only directory
+                signed_directory.mkdir()  # so that the next command does not repeat the line
         return signed_directory
 
     def command(self, *words: str) -> str:
@@ -192,12 +193,6 @@ class Workspace:
             return VerdictStore(_aside(self.root) / _VERDICTS, say)
         self.create()
         return VerdictStore(self.verdict_file, say)
-
-
-@cache
-def _say_once(line: str) -> None:
-    """Print a line once per process."""
-    say(line)
 
 
 @cache

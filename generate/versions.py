@@ -162,7 +162,7 @@ class Versions:
         versions = [v for v in self.list(group, name) if v.standing is not VersionStanding.INTERRUPTED]
         current = self.current(group, name)
         if current is None or current.origin == BASE:
-            raise UserError(f"{group}/{name}: the base library's kernel is in force; nothing came before it")
+            raise UserError(f"{group}/{name}: the base library's kernel is in force, and no version is earlier")
         return next((v.origin for v in reversed(versions) if v.number < current.origin), BASE)
 
     def source(self, group: str, name: str, number: int) -> str | None:

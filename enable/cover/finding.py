@@ -6,6 +6,7 @@ import shlex
 import textwrap
 from collections.abc import Sequence
 
+from enable.naming import counted
 from enable.terminal import coloured
 from verify.judging.stages import TrialResult
 from verify.judging.standings import marked
@@ -25,12 +26,13 @@ def finding_lines(result: TrialResult, words: Sequence[str]) -> str:
     elif result.detail:
         lines.append(f"  {result.detail}")
     lines += [f"  not for {dtype}: {why}" for dtype, why in result.narrower.items()]
-    counts = f"  {result.cases} cases run, {result.passed} passed, {result.skipped} skipped"
+    counts = f"  {counted(result.cases, 'case')} run, {result.passed} passed, {result.skipped} skipped"
     if result.compile_only:
-        counts = f"  {result.passed} of {result.cases} cases compile, none was run, {result.skipped} skipped"
+        counts = f"  {result.passed} of {counted(result.cases, 'case')} compile, none was run, {result.skipped} skipped"
     lines.append(f"{counts}; on {', '.join(result.overloads) or 'nothing'}; sandbox: {result.sandbox}")
-    if result.report:
-        lines += ["", textwrap.indent(_excerpt(result.report), "    "), ""]
+    # the report begins with the detail, which is printed above
+    if report := result.report.removeprefix(result.detail).lstrip("\n"):
+        lines += ["", textwrap.indent(_excerpt(report), "    "), ""]
     if result.reproducer:
         lines.append(f"  again  {shlex.join([*words, '--case', result.reproducer])}")
     return "\n".join(lines)

@@ -120,8 +120,8 @@ def missing_tables(missing: Missing, session: Session, name: str) -> str:
     lines = [
         f"{coverage.title} on {coverage.platform}: {len(rows)} of {len(missing.compute)} overloads are missing,"
         f" {calls} of {sum(r.calls for r in missing.compute)} calls, {share:.1f} % of the estimated time",
-        f"  time               of each call the longest: moving its bytes at {BANDWIDTH / 1e12:g} TB/s, its operations"
-        f" at {RATE / 1e12:g} TFLOP/s, a launch of {LAUNCH * 1e6:g} us",
+        "  time               is estimated for each call as the longest of three: moving its bytes at"
+        f" {BANDWIDTH / 1e12:g} TB/s, its operations at {RATE / 1e12:g} TFLOP/s, a launch of {LAUNCH * 1e6:g} us",
     ]
     if coverage.of_cpus:
         lines.append(

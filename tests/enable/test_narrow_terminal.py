@@ -155,6 +155,8 @@ def test_a_long_name_is_wrapped_and_drops_no_column(columns, kept):
     with on_terminal(columns):
         rows = [{"overload": name, **COVERED, "detail": "for CPUs alone"} for name in names]
         lines = [plain(line) for line in table(rows, ("kernel", "cases", "calls", "evidence")).split("\n")]
+    omitted = [name for name in COVERED if name not in kept.split()]
+    assert lines.pop() == f"columns omitted at this width: {', '.join(omitted)}"
     assert lines[0].split() == ["overload", *kept.split(), "detail"]
     assert names_in(lines)[1:] == names and max(map(len, lines)) <= columns
     assert "aten::_scaled_dot_product_flash_  " in "".join(lines) or columns < 80  # broken after a separator

@@ -161,6 +161,17 @@ def test_binaries_lie_where_only_this_user_and_place_would_look(enable, tmp_path
     assert len(places | {here.compiled, here.native}) == 6
 
 
+def test_a_copied_workspace_says_once_that_it_compiles_again(tmp_path, monkeypatch, capsys):
+    monkeypatch.delenv("ENABLE_CACHE", raising=False)
+    here = Workspace(tmp_path / "here")
+    here.compiled.mkdir(parents=True)
+    shutil.copytree(tmp_path / "here", tmp_path / "copy")
+    assert here.compiled.is_dir() and capsys.readouterr().err == ""
+    copied = Workspace(tmp_path / "copy")
+    assert copied.compiled == copied.compiled != here.compiled
+    assert capsys.readouterr().err.count("kernels are compiled again, because this directory was copied or moved") == 1
+
+
 def test_the_key_is_the_users_alone(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     signature = signing.sign("a", "b")

@@ -27,11 +27,12 @@ def test_what_is_said_of_a_wrong_kernel_can_be_run_again(tmp_path):
     assert all(line.startswith("verify exp_first_block_only.py") for line in found.stderr.splitlines()), found.stderr
     first, detail, *_, again = found.stdout.splitlines()
     assert first == "exp_first_block_only.py: WRONG [compare]" and "elements wrong" in detail
+    assert found.stdout.count(detail.strip()) == 1
     words = shlex.split(again.strip().removeprefix("again").strip())
     assert words[:2] == ["enable", "verify"] and "--case" in words
     repeated = enable(*words[1:], cwd=tmp_path)
     assert repeated.returncode == 1 and repeated.stdout.splitlines()[:2] == [first, detail]
-    assert "1 cases run" in repeated.stdout
+    assert "  1 case run, " in repeated.stdout
 
 
 def test_an_answer_on_standard_input(tmp_path):

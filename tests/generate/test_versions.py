@@ -54,7 +54,7 @@ def test_roll_back_is_a_version_and_goes_further_back_each_time(versions):
     put(versions, A), put(versions, B)
     assert versions.roll_back("pointwise", "exp") == 3 and in_force(versions) == A
     assert versions.roll_back("pointwise", "exp") == 4 and in_force(versions) is None
-    with pytest.raises(UserError, match="nothing came before"):
+    with pytest.raises(UserError, match="no version is earlier"):
         versions.roll_back("pointwise", "exp")
     assert versions.roll_back("pointwise", "exp", 2) == 5 and in_force(versions) == B
     assert [v.back_to for v in versions.list("pointwise", "exp")] == [None, None, 1, 0, 2]
