@@ -22,7 +22,7 @@ LOGGED = 30.0  # seconds between lines without a terminal
 
 
 class Progress:
-    """Work in progress; `total` is the number of items, or None if it is unknown."""
+    """A piece of work that is in progress; `total` is the number of its items, or None if it is unknown."""
 
     def __init__(self, title: str, total: int | None = None) -> None:
         self.title, self.total = title, total
@@ -63,26 +63,26 @@ def _clock(seconds: float) -> str:
     return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"
 
 
-class _Teller:
-    """Prints all work in progress from a thread that runs as long as there is any."""
+class _Display:
+    """Draws the work in progress, from a thread that ends with the outermost work."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
-        self._works: list[Progress] = []  # nested: each one began inside the one before it
+        self._nested_work: list[Progress] = []  # nested: each one began inside the one before it
         self._drawn = False
 
     def begin(self, work: Progress) -> None:
         """Add work, and start the thread for the first one."""
         with self._lock:
-            self._works.append(work)
-            if len(self._works) == 1:
-                threading.Thread(target=self._tell, args=(work,), daemon=True).start()
+            self._nested_work.append(work)
+            if len(self._nested_work) == 1:
+                threading.Thread(target=self._redraw, args=(work,), daemon=True).start()
 
     def end(self, work: Progress) -> None:
         """Remove this work and all work that began inside it."""
         with self._lock:
-            if work in self._works:
-                del self._works[self._works.index(work) :]
+            if work in self._nested_work:
+                del self._nested_work[self._nested_work.index(work) :]
             self.clear()
 
     def clear(self) -> None:
@@ -96,19 +96,19 @@ class _Teller:
     def reset(self) -> None:
         """Remove all work, however it ended."""
         with self._lock:
-            self._works.clear()
+            self._nested_work.clear()
             self.clear()
 
-    def _tell(self, first: Progress) -> None:
+    def _redraw(self, first: Progress) -> None:
         """Print the line periodically until the first work ends."""
         started = last_printed = time.monotonic()
         while True:
             time.sleep(PERIOD)
             with self._lock:
-                if not self._works or self._works[0] is not first:
+                if not self._nested_work or self._nested_work[0] is not first:
                     return
                 columns, now = width(sys.stderr), time.monotonic()
-                text = printable("; ".join([first.text(), *(work.brief() for work in self._works[1:])]))
+                text = printable("; ".join([first.text(), *(work.brief() for work in self._nested_work[1:])]))
                 if columns is None and now - last_printed >= LOGGED:
                     last_printed = now
                     sys.stderr.write(f"{text}\n")
@@ -118,30 +118,30 @@ class _Teller:
                 sys.stderr.flush()
 
 
-_teller = _Teller()
-reset = _teller.reset
+_display = _Display()
+reset = _display.reset
 
 
 @contextmanager
-def doing(title: str, total: int | None = None) -> Iterator[Progress]:
-    """Show progress of the work inside the block.
+def show_progress(title: str, total: int | None = None) -> Iterator[Progress]:
+    """Show the progress of the work inside the block.
 
-    In other threads than the main one nothing is shown, because the main thread shows the work in which they take part.
+    Only the main thread shows progress; other threads take part in the work that it shows.
     """
     work = Progress(title, total)
     if threading.current_thread() is not threading.main_thread():
         yield work
         return
-    _teller.begin(work)
+    _display.begin(work)
     try:
         yield work
     finally:
-        _teller.end(work)
+        _display.end(work)
 
 
-def over(items: Iterable[T], total: int | None, title: str) -> Iterator[T]:
-    """Yield the items and show how many were taken."""
-    with doing(title, total) as work:
+def track(items: Iterable[T], total: int | None, title: str) -> Iterator[T]:
+    """Yield the items and show how many of them are done."""
+    with show_progress(title, total) as work:
         for item in items:
             yield item
             work.step()
@@ -149,5 +149,5 @@ def over(items: Iterable[T], total: int | None, title: str) -> Iterator[T]:
 
 def say(text: str) -> None:
     """Print a permanent line on stderr."""
-    _teller.clear()
+    _display.clear()
     sys.stderr.write(f"{printable(text, LAYOUT)}\n")

@@ -44,7 +44,7 @@ def outside_dialect(match: Match, platform: Platform) -> str:
 
 def of_layers(match: Match) -> list[KernelFile]:
     """Return the participating kernel files in layers above the base library."""
-    return [kernel for kernel in files(match) if set(match.above) & set(kernel.path.parents)]
+    return [kernel for kernel in files(match) if set(match.upper_layers) & set(kernel.path.parents)]
 
 
 def files(match: Match) -> list[KernelFile]:

@@ -26,21 +26,21 @@ KERNELS = Path(__file__).parent / "kernels"
 
 @dataclass(frozen=True)
 class Match:
-    """The kernel that serves an overload, and the way it does.
+    """The kernel that serves an overload, and how it is called.
 
     Attributes:
         plan: Derivation from the kernel's overload.
         kernel: The kernel file.
         copy: Kernel file for `aten::copy_`, if the plan needs it to write the result.
         refined: True if the kernel comes from a layer above the base.
-        above: The directories of the layers above the base.
+        upper_layers: The directories of the layers above the base.
     """
 
     plan: Plan
     kernel: KernelFile
     copy: KernelFile | None
     refined: bool
-    above: tuple[Path, ...] = ()
+    upper_layers: tuple[Path, ...] = ()
 
     @property
     def job(self) -> Job:
@@ -81,7 +81,7 @@ class Library:
         if not kernel_files(layers[-1]):
             raise UserError(f"no kernel files (GROUP/NAME.py) in {layers[-1]}; name another library with --library DIR")
         self.layers, self._blocks = layers, (*blocks, BLOCKS)
-        self._as_given: KernelFile | None = None
+        self._linked_candidate: KernelFile | None = None
         with _uncollected():
             self._stack([_claims(layer, self._blocks) for layer in layers])
 
@@ -122,7 +122,7 @@ class Library:
         """
         library = copy.copy(self)
         library._kernels = {**self._kernels, **dict.fromkeys(kernel.overloads, (kernel, True))}
-        library._as_given = None if self_consistent else kernel
+        library._linked_candidate = None if self_consistent else kernel
         library._link_all()
         return library
 
@@ -164,9 +164,11 @@ class Library:
         if kernel in callers:
             cycle = [*callers[callers.index(kernel) :], kernel]
             names = ", which calls ".join(k.overloads[0] for k in cycle[1:])
-            raise UserError(f"{cycle[0].path}: {cycle[0].overloads[0]} calls {names}: no call would ever end")
+            raise UserError(
+                f"{cycle[0].path}: {cycle[0].overloads[0]} calls {names}; kernels must not call each other in a cycle"
+            )
         if kernel not in self._linked:
-            if kernel is self._as_given:
+            if kernel is self._linked_candidate:
                 self._linked[kernel] = kernel
             else:
                 called = {o: self._kernels[o][0] for o in kernel.calls if o in self._kernels}

@@ -21,7 +21,7 @@ import torch
 from enable.campaigns.engine_ray import Ray
 from enable.campaigns.selection import NO_CATEGORY, choose, trace_of
 from enable.campaigns.work import CampaignDirectory, Work, directory_of, options_of, price_of
-from enable.progress import doing, say
+from enable.progress import say, show_progress
 from enable.providers import askable
 from enable.refine.engine import Engine, Local
 from enable.refine.holding import accepted
@@ -109,7 +109,7 @@ def _work_on(work: Work, left: list[str], state: dict[str, Any], words: Sequence
     budget = _budget(work)
     categories, counts = state["operators"], Counter[str]()
     aborted: list[str] = []
-    with doing(work.campaign.name, len(left)) as progress:
+    with show_progress(work.campaign.name, len(left)) as progress:
         for result in _engine(work, budget, words).run(left):
             kernel = None
             if work.campaign.accept and result.passed:

@@ -50,7 +50,7 @@ def command(  # noqa: PLR0913 - each is an option of the command
     Ctrl-C keeps the smallest program so far.
     """
     from enable.cover.verification import VerifyRequest
-    from enable.progress import doing
+    from enable.progress import show_progress
     from enable.reduce.failure import find_failure, headline, trials
     from enable.reduce.program import lines, program
     from enable.reduce.reduction import Reducer, Reduction
@@ -75,7 +75,7 @@ def command(  # noqa: PLR0913 - each is an option of the command
         assert failing.candidate.kernel is not None
         source = failing.candidate.kernel.source
         before = lines(source)
-        with trials(failing, judge, workspace) as tried, doing(f"reduce {file.name}") as work:
+        with trials(failing, judge, workspace) as tried, show_progress(f"reduce {file.name}") as work:
             typer.echo(f"{file.name}: {tried.failure.outcome}: {' '.join(headline(tried.verdict).split())}", err=True)
 
             def show(reduction: Reduction) -> None:

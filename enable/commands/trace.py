@@ -102,7 +102,7 @@ def verify(
 
     Exit status 1 if any comparable call differs.
     """
-    from enable.progress import over
+    from enable.progress import track
     from enable.tables import verify_summary, verify_tables
     from enable.workspace import Workspace
     from traces import verify
@@ -111,7 +111,7 @@ def verify(
     trace = Workspace(context.obj).open_trace(model, partial=True)
     stored = sum(len(s.samples) for s in trace.signatures.values())
     has_device = (lambda device: False) if cpu else available
-    report = verify(trace, lambda calls: over(calls, stored, f"trace verify {model}"), has_device)
+    report = verify(trace, lambda calls: track(calls, stored, f"trace verify {model}"), has_device)
     summary = verify_summary(model, trace, report)
     if not trace.complete and not as_json:
         typer.echo(f"UNFINISHED: the recording did not end; {sum(1 for _ in trace.calls())} stored calls survived")

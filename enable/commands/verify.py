@@ -47,7 +47,7 @@ def command(  # noqa: PLR0913 - each is an option of the command
             help="Judge the file as this operator, for example aten::exp, or OpInfo's exp.",
         ),
     ] = None,
-    every: Annotated[bool, typer.Option("--all", help="Judge every kernel in the library.")] = False,
+    whole_library: Annotated[bool, typer.Option("--all", help="Judge every kernel in the library.")] = False,
     cases: Annotated[
         str,
         typer.Option(
@@ -102,39 +102,42 @@ def command(  # noqa: PLR0913 - each is an option of the command
     """
     from traces import UserError
 
-    if sum((target is not None, every, report is not None)) != 1:
+    if sum((target is not None, whole_library, report is not None)) != 1:
         raise UserError(f"name a FILE, an OPERATOR, or --all, or --report CORPUS; see: {program_name()} verify --help")
     if op is not None and target is None:
         raise UserError("--op names the operator for one FILE; leave it out, or name the file")
     if watch and (target is None or as_json or not Path(target).is_file()):
-        raise UserError("--watch is for one FILE, and prints text; name a file that is there, without --json")
+        raise UserError("--watch is for one FILE, and prints text; name an existing file, and leave --json out")
     from enable.stopping import stoppable
     from enable.workspace import Workspace
     from verify.sandbox.nursery import ahead
 
-    drawn = seed is None
+    is_random_seed = seed is None
     seed = secrets.randbits(31) if seed is None else seed
     program = [*program_words(), *typed(context.parent), "verify"]
-    again = [*program, *typed(context, ("seed",)), "--seed", str(seed)]
-    with stoppable(again):
+    repeat_command = [*program, *typed(context, ("seed",)), "--seed", str(seed)]
+    with stoppable(repeat_command):
         ahead(platform, kept=(Workspace(context.obj).cache / "samples").is_dir())
         from enable.cover.verification import VerifyRequest, check_request
         from enable.cover.verifier import Verifier, corpus_files
         from verify.judging.job import RUN
 
-        off = tuple(without or ())
-        alone = (RUN,) if compile_only else ()
+        skipped_layers = tuple(without or ())
         sources = tuple(name for name in cases.split(",") if name)
-        check_request(sources, off)
-        left = frozenset((*off, *alone))
-        request = VerifyRequest(sources, seed, left, case, not exhaustive, limit, sanitize=sanitize)
+        check_request(sources, skipped_layers)
+        off = frozenset((*skipped_layers, *((RUN,) if compile_only else ())))
+        request = VerifyRequest(sources, seed, off, case, not exhaustive, limit, sanitize=sanitize)
         if report is not None:
             corpus_files(report)  # reject bad input before any work starts
-        if drawn and target is None:  # print the seed first, so that the run can be repeated even after kill -9
-            typer.echo(f"{program_label()}: seed {seed}; if this is stopped, go on with: {shlex.join(again)}", err=True)
+        if is_random_seed and target is None:
+            # print the seed first, so that the run can be repeated even after kill -9
+            typer.echo(
+                f"{program_label()}: seed {seed}; if this is stopped, go on with: {shlex.join(repeat_command)}",
+                err=True,
+            )
         with Verifier(context.obj, library, platform, profile, sandbox, sanitize) as verifier:
             if watch:
-                watched(verifier, str(target), op, request, again)
+                watched(verifier, str(target), op, request, repeat_command)
             if report is not None:
                 table = verifier.report(report, request)
                 typer.echo(json.dumps(table.as_json()) if as_json else table.text())

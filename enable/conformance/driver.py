@@ -20,7 +20,7 @@ from enable.conformance.results import Line, append, begin
 from enable.conformance.worker import LOST
 from enable.library import native_way
 from enable.options import CACHE_VARIABLE
-from enable.progress import doing, say
+from enable.progress import say, show_progress
 from enable.workspace import Workspace
 from traces import UserError, jsonable
 from traces.packaging import IMPORT_ROOT, qualified
@@ -93,7 +93,7 @@ class SuiteRun:
         workers = [Worker(self, directory.absolute(), index, deadline) for index in range(self.workers)]
         began = self._lines()
         try:
-            with doing(f"conformance {self.options.suite} on {self.options.device}") as work:
+            with show_progress(f"conformance {self.options.suite} on {self.options.device}") as work:
                 while [worker for worker in workers if worker.look()]:
                     time.sleep(POLL)
                     work.total, work.done = self._total(directory)[0], self._lines() - began

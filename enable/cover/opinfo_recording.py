@@ -12,7 +12,7 @@ import torch
 
 from capture.opinfo import DTYPES, SampleRequest, names, record_apart
 from enable.cover.opinfo import opinfo_of
-from enable.progress import doing
+from enable.progress import show_progress
 from enable.workspace import Workspace
 from traces import UserError
 from traces.errors import choose_from
@@ -45,7 +45,7 @@ def capture_opinfo(
 def _record(request: SampleRequest) -> None:
     """Record the samples, with progress by operator."""
     operators = list(request.operators) or names()
-    with doing("capture opinfo", len(operators)) as work:
+    with show_progress("capture opinfo", len(operators)) as work:
         started: set[str] = set()
 
         def began(operator: str) -> None:

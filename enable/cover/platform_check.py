@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from enable.naming import counted
-from enable.progress import over
+from enable.progress import track
 from enable.tables import table
 from enable.workspace import Workspace
 from generate.kernel_library import Library
@@ -123,7 +123,7 @@ def check(name: str, library: Callable[[Platform], Library], on_step: Callable[[
         on_step(steps[-1])
     kernels = list(library(platform)) if all(step.ok for step in steps) else []
     broken: dict[KernelFile, tuple[Violation, ...]] = {}
-    for kernel in over(kernels, len(kernels), f"platform check {platform.name}: dialect"):
+    for kernel in track(kernels, len(kernels), f"platform check {platform.name}: dialect"):
         broken |= {kernel: violations} if platform.lint != DEFAULT and (violations := outside(kernel, platform)) else {}
     refused = tuple(_name(kernel) for kernel in broken if refused_file(kernel, platform))
     first = {_name(kernel): str(violations[0]) for kernel, violations in broken.items()}

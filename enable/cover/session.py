@@ -15,7 +15,7 @@ from enable.cover.judge_ray import RayJudge
 from enable.cover.needs import needed_overloads
 from enable.cover.opinfo import OpInfoCoverage, is_opinfo, measure_opinfo
 from enable.options import PLATFORM, library_words
-from enable.progress import doing
+from enable.progress import show_progress
 from enable.providers import words
 from enable.remedies import on_an_accelerator
 from enable.workspace import Workspace
@@ -123,14 +123,14 @@ class Session:
 
     def _tested(self) -> frozenset[str]:
         """Return the overloads that OpInfo tests."""
-        with doing("looking up what OpInfo tests"):
+        with show_progress("looking up what OpInfo tests"):
             return tested_overloads(self.workspace.cache)
 
 
 @contextmanager
 def judging(title: str) -> Iterator[Callable[[int], Callable[[Job, Verdict], None]]]:
     """Show progress while a trace is read and judged; yields the `progress` argument for `measure`."""
-    with doing(f"{title}: reading the trace") as work:
+    with show_progress(f"{title}: reading the trace") as work:
 
         def start(total: int) -> Callable[[Job, Verdict], None]:
             work.count(title, total, "starting children")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from enable.cover.coverage import cases_by_overload
 from enable.cover.recorded import recorded
-from enable.progress import Progress, doing
+from enable.progress import Progress, show_progress
 from enable.subgraphs import fused_cases
 from enable.workspace import Workspace
 from traces import UserError
@@ -82,7 +82,7 @@ def tried_candidate(
         raise UserError(
             f"platform {judge.platform.name} names no target to compile for; choose another, or run the kernels"
         )
-    with doing(f"verify {candidate.name}: preparing cases") as work:
+    with show_progress(f"verify {candidate.name}: preparing cases") as work:
         counting = Counting(candidate.name, work)
         trial = KernelTrial(candidate, alone(candidate), judge, workspace.cache, request.options, counting)
         result = trial.run([TrialStage(RECORDED, _recorded(candidate, request, workspace))])

@@ -15,7 +15,7 @@ from enable.cover.needs import is_known
 from enable.cover.recorded import recorded
 from enable.cover.verification import VerifyRequest, path_of, verify_candidate
 from enable.naming import full
-from enable.progress import doing, over
+from enable.progress import show_progress, track
 from enable.subgraphs import check_known
 from enable.workspace import Workspace
 from generate import BLOCKS
@@ -120,7 +120,7 @@ class Verifier:
         kernels = sorted(self._library(), key=lambda kernel: kernel.path)
         request = replace(request, every=True)
         self._tell_unread(request, None)
-        with doing("verify --all", len(kernels)) as progress:
+        with show_progress("verify --all", len(kernels)) as progress:
 
             def one(kernel: KernelFile) -> TrialResult:
                 result = self._file(kernel.path, None, request, kernel)
@@ -133,7 +133,7 @@ class Verifier:
         """Judge the kernels of these subgraphs in order; subgraphs without a kernel are skipped."""
         library, request = self._library(), replace(request, every=True)
         matches = {overload: match for overload in overloads if (match := library.match(overload)) is not None}
-        with doing("verify fused kernels", len(matches)) as progress:
+        with show_progress("verify fused kernels", len(matches)) as progress:
 
             def one(overload: str) -> TrialResult:
                 match = matches[overload]
@@ -147,7 +147,7 @@ class Verifier:
         """Judge every file of a corpus on cases that are the same everywhere. Raise UserError if there is none."""
         table, request = Table(), replace(request, sources=tuple(s for s in request.sources if s != "traces"))
         for kind, paths in corpus_files(corpus).items():
-            for path in over(paths, len(paths), f"verify {kind} files"):
+            for path in track(paths, len(paths), f"verify {kind} files"):
                 family = _header(path, "family") or "?" if kind == "bad" else "honest"
                 table.add(family, self._file(path, None, request))
         return table

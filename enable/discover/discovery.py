@@ -135,7 +135,7 @@ _INTERPRETED = {"backend": "cuda", "arch": 90, "warp_size": 32, "shared_bytes": 
 
 def _run(pool: WorkerPool, entries: list[CatalogueEntry], answers: dict[str, Mapping[str, Any]], title: str) -> None:
     """Run entries with progress, and store their answers by name."""
-    with progress.doing(title, len(entries)) as work:
+    with progress.show_progress(title, len(entries)) as work:
 
         def done(entry: CatalogueEntry, answer: dict[str, Any]) -> None:
             answers[entry.name] = answer
@@ -161,7 +161,7 @@ def _smallest_forms(
     """Yield the verdicts; those of unexplained failures have the smallest block size that fails in the same way."""
     failed = [v for v in verdicts.values() if v.failed and not v.explained_by and v.verdict != SLOW]
     searched = [v for v in failed if v.entry.shrinks]
-    with progress.doing("smallest failing forms", len(searched)) as work:
+    with progress.show_progress("smallest failing forms", len(searched)) as work:
         for name, each in verdicts.items():
             if each in searched:
                 work.now(name)

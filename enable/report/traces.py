@@ -12,7 +12,7 @@ from enable.trace_views.timeline import timeline
 from traces import CallRecord, Trace
 from traces.frames import frame_of
 
-MOST = 2_500  # the timeline is drawn for traces with at most this many stored calls
+MAX_TIMELINE_CALLS = 2_500  # the timeline is drawn for traces with at most this many stored calls
 MODULES = 40  # modules on the page, largest memory first
 
 
@@ -34,7 +34,7 @@ def trace_view(name: str, trace: Trace) -> dict[str, Any]:
         "memory": [{"module": str(m) or "(model)", "bytes": [int(n) for n in memory.loc[m]]} for m in largest],
         "dtypes": dict(dtypes.most_common()),
         "sizes": {str(exponent): numbers[exponent] for exponent in sorted(numbers)},
-        "timeline": _slices(trace, records) if len(frame) <= MOST else [],
+        "timeline": _slices(trace, records) if len(frame) <= MAX_TIMELINE_CALLS else [],
     }
 
 

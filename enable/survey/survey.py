@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from enable.cover.coverage import percent
-from enable.progress import doing
+from enable.progress import show_progress
 from enable.survey.entries import Survey
 from enable.survey.kept import Kept
 from enable.survey.stages import STAGES, Commands, ModelRow, survey_model
@@ -116,7 +116,7 @@ def survey(asked: Survey, name: str, workspace: Workspace, platform: str, librar
             finished_rows.add(words, row)
         return model
 
-    with doing(f"survey {name}", len(remaining)) as work, ThreadPoolExecutor(jobs) as pool:
+    with show_progress(f"survey {name}", len(remaining)) as work, ThreadPoolExecutor(jobs) as pool:
         try:
             for future in as_completed([pool.submit(look, model) for model in remaining]):
                 work.step(future.result())

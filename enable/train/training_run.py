@@ -20,7 +20,7 @@ import torch
 from torch import nn
 
 from capture.targets import CaptureTarget, load_target
-from enable.progress import over
+from enable.progress import track
 from enable.train.draws import Around, Drawing
 from enable.train.rounding import Truncating
 from traces import UserError
@@ -204,7 +204,7 @@ def _on_cpu(recipe: Recipe, title: str, around: Around, drawing: Drawing) -> lis
     target = recipe.build("cpu")
     try:
         with around(), drawing() as each_step:
-            return list(over(train(target, recipe.steps, each_step), recipe.steps, title))
+            return list(track(train(target, recipe.steps, each_step), recipe.steps, title))
     except (RuntimeError, MemoryError) as error:
         raise UserError(
             f"{recipe.model}: does not train on the CPU ({_line(error)}); see: {program_name()} models"

@@ -1,4 +1,4 @@
-"""Resolution of the conjugate and negative bits: views whose numbers differ from memory."""
+"""Resolve PyTorch's conjugate and negative bits: copy a lazily conjugated or negated view."""
 
 import torch
 import triton
@@ -29,15 +29,15 @@ def has_bits(t):
 
 
 def stored(t):
-    """Return a view without either bit, which shows the numbers that the memory holds."""
+    """Return a view without either bit; its elements are the values in memory."""
     t = t.conj() if t.is_conj() else t
     return t._neg_view() if t.is_neg() else t
 
 
 def resolve_into(out, value):
-    """Fill `out` with the numbers that a tensor shows, broadcast, and return it; both may have either bit.
+    """Copy a broadcast tensor into `out` and return it; both may have either bit.
 
-    Numbers are converted first and negated afterwards, as in ATen.
+    Values are converted before they are negated, as in ATen.
     """
     conjugated, negated = out.is_conj() != value.is_conj(), out.is_neg() != value.is_neg()
     target, source = stored(out), stored(value)
@@ -54,5 +54,5 @@ def resolve_into(out, value):
 
 
 def resolved(t):
-    """Return a tensor with the same numbers and neither bit: the tensor itself if it has none, else a copy."""
+    """Return the tensor itself if it has neither bit, else a copy without them."""
     return resolve_into(torch.empty_like(t), t) if has_bits(t) else t

@@ -1,4 +1,4 @@
-"""Helpers for minimum-norm least-squares solvers: solution weights and sums of squared residuals."""
+"""Compute solution weights and squared residuals for minimum-norm least-squares solvers."""
 
 import math
 
@@ -24,7 +24,7 @@ def scaled_by(x, weight, squares):
 
 @triton.jit
 def residual_kernel(a_ptr, x_ptr, b_ptr, out_ptr, sizes, batch, strides, ROWS: tl.constexpr, COLS: tl.constexpr):
-    """Sum the squares in each column of a x - b, COLS columns per program.
+    """Compute the sum of squares of each column of a x - b, COLS columns per program.
 
     Args:
         a_ptr: [batch, m, n], read.

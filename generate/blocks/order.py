@@ -1,4 +1,4 @@
-"""Sort keys: integers that compare as the elements do, with NaN after all numbers."""
+"""Sort keys: integers in the same order as the elements, with NaN last."""
 
 import torch
 import triton
@@ -10,7 +10,7 @@ __all__ = ["keys_at", "order_key"]
 
 @triton.jit
 def order_key(x, DESCENDING: tl.constexpr):
-    """Return an int32 or int64 key in element order, equal for both zeros and largest for NaN.
+    """Return an int32 or int64 key that sorts like the element: -0.0 equals 0.0, and NaN is largest.
 
     DESCENDING inverts the key.
     """

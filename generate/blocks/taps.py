@@ -1,4 +1,4 @@
-"""Convolution taps: the input position for each result position and tap."""
+"""Map convolution outputs and taps to input positions."""
 
 import math
 
@@ -33,9 +33,9 @@ def spatial_place(i, shape):
 
 @triton.jit
 def next_place(position, step, shape):
-    """Return the coordinates for positions that are further on by `step`, which is also in coordinates.
+    """Return the coordinates after adding `step`, also in coordinates.
 
-    It propagates carries and needs no division.
+    Carries are propagated, so no division is needed.
     """
     tap_coordinates, carry = (), 0
     for k in tl.static_range(len(shape) - 1, -1, -1):
@@ -48,7 +48,7 @@ def next_place(position, step, shape):
 
 @triton.jit
 def convolved_tap(position, t, window, how, extents, stride, tap_stride, TRANSPOSED: tl.constexpr):
-    """Return the input offset for tap t, True if it is inside, and the tap's own offset in the weight.
+    """Return the input offset for tap t, True if it is in bounds, and the tap's offset in the weight.
 
     `how` holds stride, padding and dilation for each axis.
     """
@@ -71,7 +71,7 @@ def convolved_tap(position, t, window, how, extents, stride, tap_stride, TRANSPO
 
 @triton.jit
 def multiples(values, UNIT: tl.constexpr):
-    """Return each value times UNIT, so that the compiler knows that UNIT divides it."""
+    """Return each value times UNIT, which shows the compiler that UNIT divides it."""
     products = ()
     for k in tl.static_range(len(values)):
         products = products + (values[k] * UNIT,)
@@ -88,7 +88,7 @@ def axis_integers(stride, padding, dilation):
 
 
 def merged_axes(x):
-    """Return x, [batch, channels, ...], with all axes merged if memory allows it, or x as it is."""
+    """Return x, [batch, channels, ...], with its spatial axes merged if the strides allow it, else x."""
     steps = [(x.stride(k), x.stride(k + 1) * x.shape[k + 1]) for k in range(2, x.dim() - 1)]
     if any([step != behind for step, behind in steps]):
         return x
@@ -96,7 +96,7 @@ def merged_axes(x):
 
 
 def one_axis(x, weight, out, stride, padding, dilation):
-    """Reduce a convolution whose windows are single elements to one axis if memory allows it.
+    """Reduce a 1 x 1 convolution to one axis if the strides allow it.
 
     Otherwise the arguments are returned as they are.
     """

@@ -90,7 +90,7 @@ def pass_kernel(
     INNER: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
-    """Compute one pass: RADIX-point transforms a stride of length / RADIX apart, then the twiddle factors.
+    """Compute one pass: RADIX-point transforms with stride length / RADIX, times the twiddle factors.
 
     Args:
         x_ptr: Lines in the form READS, read with `axis` and `strides`.
@@ -98,7 +98,7 @@ def pass_kernel(
         roots_ptr: [length, 2], exp(-2 pi i t / length), read.
         lines: Number of lines, encoded by `plain`.
         length: Elements per line, encoded by `plain`.
-        step: Product of the factors in earlier passes, encoded by `plain`: that many transforms are neighbors.
+        step: Product of the factors in earlier passes, encoded by `plain`: the number of adjacent transforms.
         kept: Elements to store per line, encoded by `plain`.
         axis: Strides along a line in x and in y, encoded by `plain`.
         shape: Sizes of the other dimensions, encoded by `plain`.
@@ -109,7 +109,7 @@ def pass_kernel(
         ROWS: RADIX, rounded up to a power of 2.
         READS: "complex", "real" or "hermitian", see `read_line`.
         WRITES: "complex" or "real".
-        INNER: True if neighboring lanes work on neighboring lines.
+        INNER: True if adjacent lanes work on adjacent lines.
         BLOCK: Columns per program instance.
     """
     lines, length, step = plain_value(lines), plain_value(length), plain_value(step)

@@ -57,23 +57,23 @@ def test_a_table_in_a_pipe_is_whole_and_plain(capsys):
 
 
 def test_a_line_is_redrawn_and_taken_away(terminal, quick):
-    with terminal() as shown, progress.doing("coverage cnn", 3) as work:
+    with terminal() as shown, progress.show_progress("coverage cnn", 3) as work:
         work.step("aten::mm")
-        with progress.doing("reading"):
+        with progress.show_progress("reading"):
             time.sleep(0.3)
     assert "\rcoverage cnn  1 of 3  aten::mm  0:00, about 0:0" in shown.printed and "; read" in shown.printed
     assert shown.printed.endswith("\r\x1b[K") and "\n" not in shown.printed
 
 
 def test_what_is_said_meanwhile_stands_on_a_line_of_its_own(terminal, quick):
-    with terminal() as shown, progress.doing("refine"):
+    with terminal() as shown, progress.show_progress("refine"):
         time.sleep(0.2)
         progress.say("the model answered")
     assert "\r\x1b[Kthe model answered\r\n" in shown.printed
 
 
 def test_a_log_gets_a_line_now_and_then(capsys, quick):
-    for _ in progress.over(range(3), 3, "verify --all"):
+    for _ in progress.track(range(3), 3, "verify --all"):
         time.sleep(0.2)
     told = capsys.readouterr().err
     assert "\r" not in told and "\x1b" not in told
@@ -81,7 +81,7 @@ def test_a_log_gets_a_line_now_and_then(capsys, quick):
 
 
 def test_what_is_done_soon_leaves_nothing_in_a_log(capsys):
-    with progress.doing("reading"):
+    with progress.show_progress("reading"):
         time.sleep(0.3)
     assert capsys.readouterr().err == ""
 

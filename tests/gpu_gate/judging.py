@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-from enable.progress import doing
+from enable.progress import show_progress
 from enable.workspace import Workspace
 from generate.kernel_library import Library
 from tests.gpu_gate.cases import Cases
@@ -66,14 +66,14 @@ def judge_all(
     Raises KeyboardInterrupt and JudgeClosed when interrupted, and UserError if the workspace cannot be written.
     """
     chosen = Cases(workspace.cache / "gate")
-    with doing("choosing cases", len(kernels)) as progress:
+    with show_progress("choosing cases", len(kernels)) as progress:
         chosen.prepare(kernels, min(MOST_PROCESSES, os.cpu_count() or 1), progress.step)
     results.cases.update({name_of(kernel): chosen.of(kernel) for kernel in kernels})
     jobs = [job for cases in results.cases.values() for job in jobs_of(library, cases)]
     store = workspace.verdicts()
     try:
         with (
-            doing("judging", sum(len(job.cases) for job in jobs)) as progress,
+            show_progress("judging", sum(len(job.cases) for job in jobs)) as progress,
             Judge(platform, store, cache=workspace.compiled) as judge,
         ):
 

@@ -218,7 +218,7 @@ def test_execution_trace_holds_what_a_recording_holds(recorded, tmp_path):
     found = import_trace(tmp_path / "et.json", "chakra", tmp_path / "et.trace")
     trace = Trace.open(tmp_path / "et.trace")
     assert found.lost["composite parents of calls that were taken over"] > 3
-    assert found.lost["numbers, if 0-dim tensors were such"] > 0
+    assert found.lost["0-dim CPU tensors, which may have been Python numbers"] > 0
     report = verify(trace)
     assert report.passed and report.synthesised > 10, report.mismatches
 

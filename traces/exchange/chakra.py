@@ -99,7 +99,7 @@ def _nodes(path: Path) -> list[dict[str, Any]]:
     nodes = document.get("nodes") if isinstance(document, dict) else None
     if not isinstance(nodes, list) or not str(document.get("schema")).startswith("1."):
         raise TraceError(
-            f"{path}: no execution trace of schema 1; write one with torch.profiler.ExecutionTraceObserver"
+            f"{path}: not an execution trace in schema 1; write one with torch.profiler.ExecutionTraceObserver"
         )
     for i, node in enumerate(nodes):
         if not isinstance(node, dict) or not isinstance(node.get("id"), int):
@@ -137,7 +137,7 @@ def _call(overload: str, node: dict[str, Any], phase: str, lost: Counter[str]) -
     except Unreadable as error:
         return Call(overload, 1, node["id"], problem=str(error), phase=phase)
     if any(isinstance(a, TensorSpec) and not a.shape and a.device == "cpu" for a in args):
-        lost["numbers, if 0-dim tensors were such"] += 1
+        lost["0-dim CPU tensors, which may have been Python numbers"] += 1
     return Call(overload, 1, node["id"], args, phase=phase, coerce=_coerce)
 
 
