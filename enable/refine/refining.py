@@ -79,7 +79,7 @@ def refine(workspace: Workspace, base: Path | None, platform: str, choice: Refin
         operators = [refinement.operator(choice.op)] if choice.op else []
         begun = choice.op and not choice.restart and _is_begun(workspace, operators[0])
         if choice.op and not choice.restart and not begun and refinement.is_covered(operators[0]):
-            say(f"{operators[0].overload}  passes every recorded case already; --restart holds a dialog all the same")
+            say(f"{operators[0].overload}  passes every recorded case already; begin a dialog anyway: --restart")
             return []
         if choice.only_failing:
             failing = refinement.failing(names)
