@@ -89,7 +89,9 @@ def command(  # noqa: PLR0913 - each is an option of the command
     typer.echo(f"{result.directory}: {overloads} served by {files}, {judged}")
     few = [o for o in result.overloads if is_few(chosen.entries[o].independent)]
     if few:
-        typer.echo(f"few cases: {counted(len(few), 'overload')}, such as {few[0]}, passed fewer than {ENOUGH} independent ones")
+        typer.echo(
+            f"few cases: {counted(len(few), 'overload')}, such as {few[0]}, passed fewer than {ENOUGH} independent ones"
+        )
     if failures:
         overload, failure = next(iter(failures.items()))
         typer.echo(
@@ -97,4 +99,6 @@ def command(  # noqa: PLR0913 - each is an option of the command
         )
     if left_out:
         overload, reason = next(iter(left_out.items()))
-        typer.echo(f"left out: {counted(len(left_out), 'overload')}, such as {overload} ({reason}); all of them: --json")
+        typer.echo(
+            f"left out: {counted(len(left_out), 'overload')}, such as {overload} ({reason}); all of them: --json"
+        )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import linecache
 import os
 import sys
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -16,11 +16,11 @@ from verify.child.aiming import aim, compiler, target
 from verify.child.interpreter import mend
 
 
-def load_wrapper(path: Path, text: str | None, options: Mapping[str, Any]) -> Callable[..., Any]:
+def load_wrapper(path: Path, text: str | None = None, **options: Any) -> Callable[..., Any]:
     """Load a kernel file and return its wrapper.
 
-    `text` is the source with the linked blocks, as it was judged; None reads the file. `options` are those of launches
-    that do not state them themselves.
+    `text` is the source with the linked blocks, as it was judged; by default the file is read. `options` are those of
+    launches that do not state them themselves.
     """
     text = path.read_text(encoding="utf-8") if text is None else text
     name = f"enable_kernel_{path.stem}_{abs(hash((path, text))):x}"

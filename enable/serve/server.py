@@ -89,7 +89,7 @@ class Server:
         self._counts = Counts()
         self._native, self._programs = native, list[tuple[Any, _Ready]]()
         self._entry_of = cache(entry_of)
-        self._wrapper_of = cache(partial(load_wrapper, options=backend.options))
+        self._wrapper_of = cache(partial(load_wrapper, **backend.options))
         self._decisions = Decisions(self._entry_of, device, only_judged, refuses, self._clear)
         self._ready: dict[Hashable, _Ready | None] = {}
         self._general: dict[Hashable, _Ready] = {}  # by kind

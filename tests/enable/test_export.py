@@ -13,6 +13,7 @@ import torch
 import warm
 
 from enable.cli import run
+from generate.kernel_library import KERNELS
 
 ROOT = Path(__file__).parents[2]
 
@@ -186,7 +187,10 @@ def test_backendbench_has_a_directory_for_each_operator(backendbench):
         (["out", "--unverified", "--format", "wheel"], "unknown format 'wheel'; choose from package, backendbench"),
         (["out", "--unverified", "--name", "My Kernels"], "'My Kernels' cannot be the name of the package"),
         (["out", "--unverified", "--name", "class"], "'class' cannot be the name of the package"),
-        (["full", "--unverified"], "full is not empty; name another directory, or replace it with --force"),
+        (["full", "--unverified"], "full is not empty and holds no earlier export; name another directory"),
+        (["full", "--unverified", "--force"], "full is not empty and holds no earlier export; name another directory"),
+        ([".", "--unverified", "--force"], ". is the working directory or contains it; name another directory"),
+        (["..", "--unverified", "--force"], ".. is the working directory or contains it; name another directory"),
         (["full/file", "--unverified"], "full/file is a file; name a directory"),
         (["out", "--op", "aten::_dirichlet_grad", "--unverified"], "the library has no kernel for it"),
         (["out", "--op", "aten::exp"], "aten::exp: its kernel is not verified in "),
@@ -202,9 +206,14 @@ def test_what_cannot_be_exported_is_one_line_and_writes_nothing(arguments, messa
     assert sorted(p.name for p in tmp_path.rglob("*")) == ["file", "full"]
 
 
-def test_force_replaces_all_that_was_there(tmp_path):
-    (tmp_path / "full").mkdir()
-    (tmp_path / "full" / "file").write_text("theirs")
+def test_force_replaces_an_earlier_export(tmp_path):
+    assert enable("full", "--unverified", "--op", "aten::log", cwd=tmp_path).returncode == 0
+    (tmp_path / "full" / "file").write_text("added")
+    refused = enable("full", "--unverified", "--op", "aten::exp", cwd=tmp_path)
+    assert (
+        refused.returncode == 2
+        and "full holds an earlier export; name another directory, or replace it with --force" in (refused.stderr)
+    )
     told = enable("full", "--unverified", "--force", "--op", "aten::exp", "--op", "aten::exp_", cwd=tmp_path)
     assert told.returncode == 0, told.stderr
     assert told.stdout == "full: 2 overloads served by 1 kernel file, unverified\n"
@@ -218,3 +227,15 @@ def test_force_replaces_all_that_was_there(tmp_path):
     assert (
         "| `aten::exp_` | pointwise/exp.py | no floating dtype, bfloat16" in (tmp_path / "full/README.md").read_text()
     )
+
+
+def test_a_known_failure_is_in_the_package(tmp_path):
+    """Kernels without a passing verdict are exported on demand, and the package says what failed."""
+    kernels = tmp_path / "ws" / "kernels" / "pointwise"
+    kernels.mkdir(parents=True)
+    (kernels / "sin.py").write_text((KERNELS / "pointwise" / "sin.py").read_text().replace("return sin(x)", "return x"))
+    assert run(["--workspace", str(tmp_path / "ws"), "verify", "aten::sin", "--limit", "3"]) == 1
+    told = enable("out", "--unverified", "--op", "aten::sin", cwd=tmp_path)
+    assert told.returncode == 0 and "failed: 1 overload, such as aten::sin (WRONG in " in told.stdout
+    row = next(line for line in (tmp_path / "out" / "README.md").read_text().splitlines() if "`aten::sin`" in line)
+    assert "WRONG in " in row
