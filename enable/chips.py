@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from capture.moving import keep_parameters
 from enable.serve.backends import Backend, declare
 from traces import UserError
 from verify import platforms
@@ -26,7 +25,6 @@ def bring_up(device: str) -> Platform:
                 "device: mychip and module: torch_mychip"
             )
         platform.bring_up()
-        keep_parameters()
         interpreted = platform.launcher == "interpreter"
         declare(platform.device, Backend(platform.dispatch_key, interpreted, dict(platform.targets[0].options)))
     return platform

@@ -80,7 +80,9 @@ def check(
             "Discover what Triton compiles for a GPU that is not here": (
                 "enable platform discover --backend hip --arch gfx942 -o mychip.yaml"
             ),
-            "Run the catalogue on a chip of your own": "enable platform discover --device mychip -o mychip.yaml",
+            "Run the catalogue on a chip of your own": (
+                "enable platform discover --device mychip --module torch_mychip -o mychip.yaml"
+            ),
             "Try a part of the catalogue": (
                 "enable platform discover --backend cuda --arch 90 --only atomics -o part.yaml"
             ),
@@ -95,6 +97,9 @@ def discover(  # noqa: PLR0913 - one parameter an option
     ],
     device: Annotated[
         str, typer.Option(help="PyTorch device type on which the programs run. Without it, they are only compiled.")
+    ] = "",
+    module: Annotated[
+        str, typer.Option(metavar="NAME", help="Python module that makes PyTorch know the device, as it is imported.")
     ] = "",
     backend: Annotated[
         str, typer.Option(help="Triton's name for the backend, such as cuda or hip; the device's by default.")
@@ -135,7 +140,9 @@ def discover(  # noqa: PLR0913 - one parameter an option
         raise UserError("--backend and --arch belong together: add the other one")
     check_path(out, force)
     target = int(arch) if arch.isdigit() else arch
-    options = DiscoverOptions(device, backend, target, warp_size, shared_bytes, tuple(only or ()), jobs, seconds)
+    options = DiscoverOptions(
+        device, module, backend, target, warp_size, shared_bytes, tuple(only or ()), jobs, seconds
+    )
     with sigterm_as_interrupt():
         discovery = discover(options)
         written = write(discovery, out)

@@ -30,6 +30,7 @@ class DiscoverOptions:
 
     Attributes:
         device: PyTorch device type on which entries run; "" to compile only.
+        module: Python module whose import makes PyTorch know the device; "" if PyTorch knows it.
         backend: Triton's name for the backend; "" for the one of the device.
         arch: Architecture, as the backend names it.
         warp_size: Threads of a warp; 0 for the backend's usual number.
@@ -40,6 +41,7 @@ class DiscoverOptions:
     """
 
     device: str = ""
+    module: str = ""
     backend: str = ""
     arch: int | str = ""
     warp_size: int = 0
@@ -66,6 +68,7 @@ class Discovery:
 
     Attributes:
         device: PyTorch device type, or "".
+        module: Python module that provides the device, or "".
         target: Fields of the target.
         triton: Triton's version.
         torch: PyTorch's version.
@@ -73,6 +76,7 @@ class Discovery:
     """
 
     device: str
+    module: str
     target: Mapping[str, Any]
     triton: str
     torch: str
@@ -108,7 +112,9 @@ def discover(options: DiscoverOptions) -> Discovery:
         _run(pool, entries, answers, f"{'run on' if options.device else 'compile for'} {_name(described['target'])}")
         verdicts = explained({e.name: verdict(e, answers[e.name], references.get(e.name)) for e in entries})
         verdicts = dict(_smallest_forms(verdicts, pool, reference))
-    return Discovery(options.device, described["target"], described["triton"], described["torch"], verdicts)
+    return Discovery(
+        options.device, options.module, described["target"], described["triton"], described["torch"], verdicts
+    )
 
 
 def _name(target: Mapping[str, Any]) -> str:
@@ -120,7 +126,9 @@ def _judging(options: DiscoverOptions) -> Iterator[tuple[WorkerPool, WorkerPool 
     """Start the processes for the target or device, and for the interpreter if there is a device."""
     with ExitStack() as stack:
         target = options.target()
-        pool = stack.enter_context(WorkerPool(options.jobs, target, options.device, options.seconds))
+        pool = stack.enter_context(
+            WorkerPool(options.jobs, target, options.device, options.seconds, module=options.module)
+        )
         if not options.device:
             yield pool, None
             return

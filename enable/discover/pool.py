@@ -84,6 +84,7 @@ class WorkerPool:
         device: PyTorch device type to run on, or "".
         seconds: Time limit for an entry.
         interpreted: Run the entries in Triton's interpreter.
+        module: Python module that makes PyTorch know the device, or "".
     """
 
     def __init__(
@@ -93,10 +94,12 @@ class WorkerPool:
         device: str,
         seconds: int = ENTRY_SECONDS,
         interpreted: bool = False,
+        module: str = "",
     ) -> None:
         self._jobs, self._interpreted = jobs, interpreted
         simplest = flat("dtypes", "copy", "x").text
         self._settings = {"target": target, "device": device, "seconds": seconds, "simplest": simplest}
+        self._settings["module"] = module
         self._idle: SimpleQueue[EntryWorker] = SimpleQueue()
         self._workers: list[EntryWorker] = []
         self._number = 0

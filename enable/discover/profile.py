@@ -10,7 +10,6 @@ import yaml
 
 from enable.discover.discovery import Discovery
 from enable.discover.rules import ALIGNMENT, FORBIDDEN, HINT, LIMIT, NOTE, REMOVE, DialectRule, derive
-from traces import UserError
 from verify import platforms
 from verify.lint.profile import DEFAULT
 
@@ -42,6 +41,8 @@ def platform_text(discovery: Discovery) -> str:
     ]
     if discovery.device:
         lines.append(f"device: {discovery.device}")
+    if discovery.module:
+        lines.append(f"module: {discovery.module}")
     for rule in _of(rules, ALIGNMENT):
         lines += [*_evidence(rule, ""), f"alignment: {rule.value}"]
     lines += limits_lines(rules)
@@ -59,12 +60,8 @@ def platform_text(discovery: Discovery) -> str:
 
 def _base(device: str) -> str:
     """Return the packaged platform for a device, whose files a confined child may open, or `sim`."""
-    if not device:
-        return BASE
-    try:
-        return platforms.of_device(device)
-    except UserError:
-        return BASE
+    packaged = [name for name in platforms.names() if platforms.load(name).device == device]
+    return next((name for name in packaged if platforms.load(name).fits()), BASE) if device else BASE
 
 
 def _of(rules: Iterable[DialectRule], kind: str) -> Iterator[DialectRule]:

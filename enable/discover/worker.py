@@ -7,6 +7,7 @@ requests on stdin and the answers on stdout are lines of JSON.
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import json
 import os
@@ -34,6 +35,7 @@ class WorkerJob:
     Attributes:
         target: Backend, arch, warp_size and shared_bytes to compile for; None if `device` decides.
         device: PyTorch device type on which entries run; "" to compile only.
+        module: Python module that makes PyTorch know the device, or "".
         seconds: Time limit for an entry.
         directory: Directory for program files and results.
         simplest: Program that the worker compiles itself, if a child could, because the first compilation is slow.
@@ -42,6 +44,7 @@ class WorkerJob:
     def __init__(self, fields: dict[str, Any]) -> None:
         self.target: dict[str, Any] | None = fields["target"]
         self.device: str = fields["device"]
+        self.module: str = fields["module"]
         self.seconds: int = fields["seconds"]
         self.directory = Path(fields["directory"])
         self.simplest: str = fields["simplest"]
@@ -69,6 +72,15 @@ class WorkerJob:
             triton.runtime.driver.set_active(CompileOnlyDriver(self.target))
 
 
+def _remedy(error: str) -> str:
+    """Return how to make a device known to PyTorch or to Triton; empty for other errors."""
+    if error.startswith("Expected one of"):
+        return "; name the Python module that makes PyTorch know it: --module NAME"
+    if "active drivers" in error:
+        return "; install the chip's Triton plugin, or compile only: --backend NAME --arch ARCH in place of --device"
+    return ""
+
+
 def describe(job: WorkerJob) -> dict[str, Any]:
     """Return the target and the versions, or the reason why nothing can be compiled."""
     import torch
@@ -76,15 +88,18 @@ def describe(job: WorkerJob) -> dict[str, Any]:
 
     answer: dict[str, Any] = {"triton": triton.__version__, "torch": torch.__version__}
     try:
+        if job.module:
+            sys.path.insert(0, str(Path.cwd()))
+            importlib.import_module(job.module)
         if job.device:
-            torch.zeros(1, device=job.device)
+            torch.empty(1, device=job.device)
         if job.device and job.target is None:
             target = triton.runtime.driver.active.get_current_target()
             properties = triton.runtime.driver.active.utils.get_device_properties(0)
             shared = {"shared_bytes": properties["max_shared_mem"]}
             job.target = {"backend": target.backend, "arch": target.arch, "warp_size": target.warp_size, **shared}
     except Exception as error:  # noqa: BLE001 - a device's module raises anything
-        return answer | {"problem": f"device {job.device} cannot be used: {brief(error)}"}
+        return answer | {"problem": f"device {job.device} cannot be used: {brief(error)}{_remedy(str(error))}"}
     answer["target"] = job.target
     assert job.target is not None
     try:

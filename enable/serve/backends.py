@@ -9,6 +9,8 @@ from typing import Any
 
 import torch
 
+from capture.moving import keep_parameters
+
 # Functions that make and read the parts of sparse tensors. PyTorch's are for any device, but it does not register them
 # for devices outside its tree, and sparse gradients need them.
 _SPARSE = (
@@ -41,6 +43,7 @@ BACKENDS = {"cuda": Backend("CUDA"), "xpu": Backend("XPU"), "cpu": Backend("CPU"
 def declare(device: str, backend: Backend) -> None:
     """Add the device type of a chip that is not in PyTorch's tree. PyTorch has room for one in each process."""
     BACKENDS[device] = backend
+    keep_parameters()
     library = torch.library.Library("aten", "IMPL")  # type: ignore[no-untyped-call]
     key, has_kernel = f"Sparse{backend.key}", torch._C._dispatch_has_kernel_for_dispatch_key
     for name in _SPARSE:

@@ -131,7 +131,18 @@ def test_a_target_is_discovered_checked_and_reported(enable, tmp_path, monkeypat
     [
         (["-o", "x.yaml"], "nothing to discover"),
         (["--backend", "orion", "--arch", "1", "-o", "x.yaml"], "no backend for orion:1; it has amd, nvidia"),
-        (["--device", "orion", "-o", "x.yaml"], "device orion cannot be used"),
+        (
+            ["--device", "orion", "-o", "x.yaml"],
+            "start of device string: orion; name the Python module that makes PyTorch",
+        ),
+        (
+            ["--device", "orion", "--module", "nosuch", "-o", "x.yaml"],
+            "device orion cannot be used: ModuleNotFoundError",
+        ),
+        (
+            ["--device", "cpu", "-o", "x.yaml"],
+            "; install the chip's Triton plugin, or compile only: --backend NAME --arch",
+        ),
         (["--backend", "cuda", "--arch", "90", "-o", "cuda.yaml"], "'cuda' is a platform of the toolkit"),
         (["--backend", "cuda", "--arch", "90", "-o", "my chip.yaml"], "is no platform name"),
         (["--backend", "cuda", "--arch", "90", "-o", "x.yaml", "--only", "tl.tahn"], "matches 'tl.tahn'"),
@@ -225,7 +236,7 @@ def with_failures(*patterns):
         else EntryVerdict(e, WORKS)
         for name, e in ENTRIES.items()
     }
-    return Discovery("", TARGET, "3.9.0", "2.13.0", explained(verdicts))
+    return Discovery("", "", TARGET, "3.9.0", "2.13.0", explained(verdicts))
 
 
 FAILING = {
