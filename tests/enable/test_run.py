@@ -188,7 +188,7 @@ def test_dlrm_has_sparse_gradients(enable, optimizer):
         (["--device", "cuda", "--fallback", "cpu"], "--fallback is for sim"),
         (["--set", "width"], "'width' is not NAME=VALUE"),
         (["--set", "width=3"], "nanogpt has no setting 'width'"),
-        (["--steps", "0"], "Invalid value for '--steps'"),
+        (["--steps", "0"], "--steps '0' is too small; use 1 or more"),
     ],
 )
 def test_bad_input_is_one_line(enable, words, message):

@@ -110,7 +110,7 @@ COMPLETED = {
     "enablekit report --since ": [],
     "enablekit report --campaign ": ["first"],
     "enablekit capture nanog": ["nanogpt"],
-    "enablekit capture nanogpt --device c": ["cpu", "cuda"],
+    "enablekit capture nanogpt --device c": ["cuda", "cpu"],
     "enablekit refine nanogpt --op gel": ["gelu", "gelu_backward"],
     "enablekit verify gelu_b": ["gelu_backward"],
     "enable -n tes": ["test"],

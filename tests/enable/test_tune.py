@@ -228,7 +228,7 @@ def test_what_a_kernel_takes_is_told_without_a_gpu(home, capsys):
         (["relu", "--trace", "small", "--times", "TIMES"], "no recorded call of aten::relu"),
         (["sigmoid", "--trace", "small"], "platform sim: a kernel takes no time there that means anything"),
         (["sigmoid", "--trace", "small", "--platform", "cuda"], "this machine or its PyTorch"),
-        (["sigmoid", "--trace", "small", "--calls", "0"], "'--calls': Input should be greater than or equal to 1"),
+        (["sigmoid", "--trace", "small", "--calls", "0"], "--calls '0' is too small; use 1 or more"),
         (["sigmoid", "--trace", "small", "--minutes", "0"], "--minutes 0: nothing can be tried with that"),
         (["sigmoid", "--trace", "small", "--money", "1"], "--money 1: the price for tokens is unknown"),
         (["sigmoid", "--trace", "small", "--money", "1", "--prices", "x"], "--prices x: not two numbers"),
