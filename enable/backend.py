@@ -26,10 +26,11 @@ from torch.fx import GraphModule
 from enable.chips import bring_up
 from enable.fuse.copies import drop_copies
 from enable.fuse.substitution import FusedKernels, Substitution, substitute
-from enable.library import native_way, select
+from enable.library import select
 from enable.options import WORKSPACE
 from enable.serve.entries import Entry
 from enable.serve.graphs import Graph
+from enable.serve.native import native_way
 from enable.serve.server import Server
 from enable.workspace import Workspace
 from generate.kernel_library import Library
@@ -161,7 +162,7 @@ def _server(  # noqa: PLR0913 - one parameter per option
     def entry(overload: str) -> Entry | None:
         return chosen.entries.get(overload) or (kernels.get(overload) if kernels else None)
 
-    return Server(entry, device, native=native_way(device, native, Workspace(workspace_path))), kernels
+    return Server(entry, device, native=native_way(device, native, Workspace(workspace_path).native)), kernels
 
 
 class _CudaGraphs:

@@ -26,7 +26,6 @@ import torch
 from torch._ops import OpOverload
 
 from capture import sim
-from capture.compiled import Unavailable
 from capture.host_fallback import HostFallback
 from enable.chips import bring_up, is_chip
 from enable.naming import full, shown_path
@@ -35,7 +34,7 @@ from enable.serve.arguments import refusal, refusal_on_host
 from enable.serve.backends import BACKENDS
 from enable.serve.decisions import NO_KERNEL, OVERLAP, REFUSED, UNJUDGED
 from enable.serve.entries import FAILED, LISTS, NO_FLOATS, NOT_VERIFIED, Entry
-from enable.serve.native import Native, load
+from enable.serve.native import native_way
 from enable.serve.registration import Registration, form_with_tensor, innermost, under_dispatcher
 from enable.serve.server import Server
 from enable.serve.shortcuts import MISS
@@ -102,7 +101,7 @@ def register(  # noqa: PLR0913 - each parameter selects kernels or limits their 
         raise UserError(f"only {only!r} needs verdicts, and unverified kernels have none; leave out one of the options")
     kernels = library if isinstance(library, Library | None) else home.library(Path(library), platform)
     chosen = select(ops, unverified, kernels, home.root, device, platform)
-    native_launcher = native_way(device, native, home)
+    native_launcher = native_way(device, native, home.native)
     if device in BACKENDS:
         refuses = refusal_on_host if device == "cpu" else None
         server = Server(chosen.entries.get, device, only == JUDGED, native_launcher, refuses)
@@ -300,24 +299,6 @@ def _check(device: str, platform: Platform, fallback: str | None) -> None:
         raise UserError(
             f"fallback {fallback!r} on {device}: choose cpu, for {sim.NAME} or a chip; or leave fallback out"
         )
-
-
-def native_way(device: str, wanted: bool | None, workspace: Workspace) -> Native | None:
-    """Return the native launcher, or None if it is unavailable or not wanted.
-
-    Raises:
-        UserError: It is wanted explicitly but unavailable.
-    """
-    if device != "cuda" or wanted is False:
-        if wanted:
-            raise UserError(f"native on {device}: kernels are launched without Python on cuda alone; leave native out")
-        return None
-    try:
-        return load(workspace.native)
-    except Unavailable as error:
-        if wanted:
-            raise UserError(f"no native way to launch: {error}; leave native out") from error
-        return None
 
 
 def _all(library: Library) -> dict[str, Match]:

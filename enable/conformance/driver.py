@@ -18,9 +18,9 @@ from typing import Any
 from enable.conformance.options import SuiteOptions
 from enable.conformance.results import Line, append, begin
 from enable.conformance.worker import LOST
-from enable.library import native_way
 from enable.options import CACHE_VARIABLE
 from enable.progress import say, show_progress
+from enable.serve.native import native_way
 from enable.workspace import Workspace
 from traces import UserError, jsonable
 from traces.packaging import IMPORT_ROOT, qualified
@@ -86,7 +86,7 @@ class SuiteRun:
         directory.mkdir(parents=True)
         deadline = time.time() + self.seconds
         if self.options.device == "cuda":  # build it once here, not in each worker
-            native_way("cuda", None, Workspace(Path(self.options.workspace)))
+            native_way("cuda", None, Workspace(Path(self.options.workspace)).native)
         shared = {"options": jsonable(self.options), "results": str(self.results.absolute())}
         (directory / "run.json").write_text(json.dumps({**shared, "deadline": deadline, "done": sorted(done)}))
         (directory / "next").write_text("0")

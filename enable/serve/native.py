@@ -20,6 +20,7 @@ from enable.serve.floats import General
 from enable.serve.modules import triton_is
 from enable.serve.programs import Foreign, launchers, program
 from enable.serve.shortcuts import TRIED, Looked, Shortcut
+from traces.errors import UserError
 
 WAY = NativeModule("enablekit_native", Path(__file__).parent / "cpp", "the native way to launch")
 
@@ -92,3 +93,21 @@ def _untried() -> str:
 
         return f"Triton {triton.__version__} was not tried; {' and '.join(TRIED)} were"
     return "" if hasattr(torch.library, "get_kernel") else f"torch {torch.__version__} is older than 2.10"
+
+
+def native_way(device: str, wanted: bool | None, directory: Path) -> Native | None:
+    """Return the native launcher, or None if it is unavailable or not wanted.
+
+    Raises:
+        UserError: It is wanted explicitly but unavailable.
+    """
+    if device != "cuda" or wanted is False:
+        if wanted:
+            raise UserError(f"native on {device}: kernels are launched without Python on cuda alone; leave native out")
+        return None
+    try:
+        return load(directory)
+    except Unavailable as error:
+        if wanted:
+            raise UserError(f"no native way to launch: {error}; leave native out") from error
+        return None
