@@ -1,6 +1,7 @@
 """Take the pictures of the report from the demo's workspace: make demo && python -m demo.screenshots.
 
-They are docs/images/report.png, report-narrow.png (400 pixels wide) and report-live.png (enable report --serve).
+They are docs/images/report.png, report-narrow.png (400 pixels wide), report-overloads.png (with the details of one),
+report-trace.png and report-live.png (enable report --serve).
 """
 
 import os
@@ -42,6 +43,13 @@ def main() -> None:
                 with opened(chromium, page.as_uri(), size) as shown:
                     shown.locator("#main h2").first.wait_for(timeout=1000 * SECONDS)
                     save(shown, name)
+            with opened(chromium, f"{page.as_uri()}#overloads", WIDE) as shown:
+                shown.locator("#overloads .tabulator-row", has_text="aten::").first.press("Enter")
+                shown.locator("#drawer-title").wait_for(timeout=1000 * SECONDS)
+                save(shown, "report-overloads.png")
+            with opened(chromium, f"{page.as_uri()}#traces", WIDE) as shown:
+                shown.locator("#main h2").first.wait_for(timeout=1000 * SECONDS)
+                save(shown, "report-trace.png")
         with served() as url, opened(chromium, url, LONG) as shown:
             shown.locator("#models tr", has_text="nanogpt").wait_for(timeout=1000 * SECONDS)
             dialog = shown.locator("#dialogs .tabulator-row").first
