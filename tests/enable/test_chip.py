@@ -28,6 +28,7 @@ launcher: interpreter
 targets:
   - {backend: hip, arch: gfx942, warp_size: 64, shared_bytes: 65536, options: {num_warps: 8}}
 """
+pytestmark = pytest.mark.timeout(900)  # the first import of orionchip builds it, and other processes wait
 STEPS = {"orion": 20, "sim": 4}  # on sim, the matrix of nanoGPT trains, too
 NANOGPT = {"n_layer": "1", "n_embd": "16", "n_head": "2", "block_size": "8"}
 DLRM = {"rows": "20", "tables": "2", "lookups": "3"}
