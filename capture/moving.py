@@ -13,7 +13,7 @@ from torch.nn import parameter
 def keep_parameters() -> None:
     """Keep tied parameters tied and lazy ones lazy, for the rest of the process.
 
-    PyTorch cannot replace the data of a parameter by that of an out-of-tree device. Without
+    PyTorch cannot move a parameter to an out-of-tree device in place. Without
     `torch.__future__.set_swap_module_params_on_conversion` it makes new parameters, one for each use of a tied one.
     With it, an uninitialized parameter would become an ordinary one without elements.
     """

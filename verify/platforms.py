@@ -185,7 +185,7 @@ class Platform:
             return
         import torch
 
-        if (directory := str(Path.cwd())) not in sys.path:
+        if (directory := str(Path.cwd())) not in sys.path[:1]:
             sys.path.insert(0, directory)
         try:
             importlib.import_module(self.module)

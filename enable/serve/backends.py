@@ -42,7 +42,10 @@ BACKENDS = {"cuda": Backend("CUDA"), "xpu": Backend("XPU"), "cpu": Backend("CPU"
 
 def declare(device: str, backend: Backend) -> None:
     """Add the device type of a chip that is not in PyTorch's tree. PyTorch has room for one in each process."""
+    is_new = device not in BACKENDS
     BACKENDS[device] = backend
+    if not is_new:
+        return  # each registration brings the device up again
     keep_parameters()
     library = torch.library.Library("aten", "IMPL")  # type: ignore[no-untyped-call]
     key, has_kernel = f"Sparse{backend.key}", torch._C._dispatch_has_kernel_for_dispatch_key

@@ -131,6 +131,8 @@ def export(form: str, directory: Path, entries: Mapping[str, Entry], label: Labe
     if target in (Path.cwd(), *Path.cwd().parents):
         raise UserError(f"{directory} is the working directory or contains it; name another directory")
     if directory.is_dir() and any(directory.iterdir()):
+        if hidden := sorted(path.name for path in directory.glob(".*")):
+            raise UserError(f"{directory} holds {hidden[0]}, which no export writes; name another directory")
         if not any(any(directory.glob(pattern)) for pattern in _MARKS):
             raise UserError(f"{directory} is not empty and holds no earlier export; name another directory")
         if not force:

@@ -209,6 +209,12 @@ def test_what_cannot_be_exported_is_one_line_and_writes_nothing(arguments, messa
 def test_force_replaces_an_earlier_export(tmp_path):
     assert enable("full", "--unverified", "--op", "aten::log", cwd=tmp_path).returncode == 0
     (tmp_path / "full" / "file").write_text("added")
+    (tmp_path / "full" / ".git").mkdir()
+    project = enable("full", "--unverified", "--force", "--op", "aten::exp", cwd=tmp_path)
+    assert (
+        project.returncode == 2 and "full holds .git, which no export writes; name another directory" in project.stderr
+    )
+    (tmp_path / "full" / ".git").rmdir()
     refused = enable("full", "--unverified", "--op", "aten::exp", cwd=tmp_path)
     assert (
         refused.returncode == 2
@@ -235,7 +241,7 @@ def test_a_known_failure_is_in_the_package(tmp_path):
     kernels.mkdir(parents=True)
     (kernels / "sin.py").write_text((KERNELS / "pointwise" / "sin.py").read_text().replace("return sin(x)", "return x"))
     assert run(["--workspace", str(tmp_path / "ws"), "verify", "aten::sin", "--limit", "3"]) == 1
-    told = enable("out", "--unverified", "--op", "aten::sin", cwd=tmp_path)
-    assert told.returncode == 0 and "failed: 1 overload, such as aten::sin (WRONG in " in told.stdout
+    result = enable("out", "--unverified", "--op", "aten::sin", cwd=tmp_path)
+    assert result.returncode == 0 and "failed: 1 overload, such as aten::sin (WRONG in " in result.stdout
     row = next(line for line in (tmp_path / "out" / "README.md").read_text().splitlines() if "`aten::sin`" in line)
     assert "WRONG in " in row
