@@ -52,8 +52,10 @@ def test_11_killed_at_random_moments(tmp_path):
                 (directory / str(part)).mkdir(parents=True)
                 print(directory / str(part), file=server.stdin, flush=True)
                 children.append(int(server.stdout.readline()))
-            for child in children:
-                time.sleep(draw.uniform(0.0, 0.3))
+            for part, child in enumerate(children):
+                while not list(directory.glob(f"{part}/*.trace/manifest.json")):  # on a busy machine this takes seconds
+                    time.sleep(0.001)
+                time.sleep(draw.uniform(0.0, 0.1))
                 os.kill(child, signal.SIGKILL)
                 while Path(f"/proc/{child}").exists():
                     time.sleep(0.001)
@@ -65,7 +67,7 @@ def test_11_killed_at_random_moments(tmp_path):
                 unfinished += not trace.complete
                 reopened += 1
                 assert not verify(trace).mismatches
-    assert reopened >= 0.8 * KILLS
+    assert reopened >= KILLS
     assert unfinished > KILLS // 4
 
 
