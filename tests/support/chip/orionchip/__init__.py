@@ -29,7 +29,7 @@ _FOLDER = Path(__file__).parent
 _BUILD = """
 import sys
 from torch.utils.cpp_extension import load
-load(sys.argv[1], sys.argv[3:], build_directory=sys.argv[2], extra_cflags=["-O1"], is_python_module=False)
+load(sys.argv[1], [sys.argv[3]], build_directory=sys.argv[2], extra_cflags=["-O1"], is_python_module=False)
 """
 
 
@@ -57,14 +57,19 @@ def _built() -> Path:
     with (target.parent / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not target.is_file():
-            _build([str(path) for path in sources if path.suffix == ".cpp"], target)
+            _build([path for path in sources if path.suffix == ".cpp"], target)
     return target
 
 
-def _build(sources: list[str], target: Path) -> None:
-    """Compile in a child process, because `load` would also register the device from the temporary path."""
+def _build(sources: list[Path], target: Path) -> None:
+    """Compile in a child process, because `load` would also register the device from the temporary path.
+
+    One translation unit includes all sources, since PyTorch's headers take most of the time to compile.
+    """
     with tempfile.TemporaryDirectory(dir=target.parent) as directory:
-        command = [sys.executable, "-c", _BUILD, _NAME, directory, *sources]
+        unit = Path(directory) / "all.cpp"
+        unit.write_text("".join(f'#include "{path}"\n' for path in sources))
+        command = [sys.executable, "-c", _BUILD, _NAME, directory, str(unit)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             raise ImportError(f"orionchip was not built:\n{done.stdout}\n{done.stderr}")

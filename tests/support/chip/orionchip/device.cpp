@@ -158,7 +158,7 @@ struct Hooks final : at::PrivateUse1HooksInterface {
 };
 
 [[maybe_unused]] const c10::impl::DeviceGuardImplRegistrar guard(kOrion, new Guard());
-[[maybe_unused]] const auto registered = (at::RegisterPrivateUse1HooksInterface(new Hooks()), true);
+[[maybe_unused]] const auto hooks_registered = (at::RegisterPrivateUse1HooksInterface(new Hooks()), true);
 
 }  // namespace
 

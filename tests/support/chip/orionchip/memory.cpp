@@ -275,7 +275,7 @@ at::HostAllocator& pinned_allocator() {
   return *instance;
 }
 
-[[maybe_unused]] const auto registered = [] {
+[[maybe_unused]] const auto allocators_registered = [] {
   c10::SetAllocator(kOrion, &device_memory());
   at::setHostAllocator(kOrion, &pinned_allocator());
   return true;
