@@ -9,8 +9,8 @@ BIN := $(VENV)/bin
 demo: $(VENV)/installed
 	BIN=$(BIN) bash demo/run.sh
 
-test: $(VENV)/installed lint # three workers on two cores: some wait for processes that they started
-	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
+test: $(VENV)/installed lint # four workers on two cores: most wait for processes that they started
+	$(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder
 
 gpu: # every kernel on this machine's GPU, and its tests; elsewhere than in .venv: make gpu BIN=DIRECTORY_OF_PYTHON3
 	$(BIN)/python3 -m tests.gpu_gate $(GATE)
