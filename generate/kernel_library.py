@@ -252,7 +252,8 @@ def _read_claims(stamps: tuple[tuple[Any, ...], ...], blocks: tuple[Path, ...], 
     """Read the kernel files; `stamps` and `now` are the cache key."""
     claims: dict[str, KernelFile] = {}
     for path, *_ in stamps:
-        kernel = KernelFile.read(path, blocks, now)
+        # linking 526 packaged files takes longer than reading them, and a command uses few
+        kernel = KernelFile.read(path, blocks, now, linked=path.parents[1] != KERNELS or blocks != (BLOCKS,))
         for overload in kernel.overloads:
             _claim(claims, overload, kernel)
     return claims

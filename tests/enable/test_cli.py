@@ -52,10 +52,11 @@ SMALL = ["--batch", "2", "--set", "n_layer=1", "--set", "n_embd=32", "--set", "n
 
 
 def assert_user_error(result, *words):
-    """Exit status 2, one line on stderr that holds the words, nothing on stdout."""
+    """Exit status 2, one line on stderr that holds the words, nothing on stdout; on a busy machine also progress."""
     assert result.returncode == 2, result.stderr
     assert result.stdout == ""
-    assert result.stderr.startswith("enable: ") and result.stderr.count("\n") == 1, result.stderr
+    lines = [line for line in result.stderr.splitlines() if not re.search(r"  \d+ of \d+  \d+:\d\d$", line)]
+    assert len(lines) == 1 and lines[0].startswith("enable: "), result.stderr
     for word in words:
         assert word in result.stderr
 

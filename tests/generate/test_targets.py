@@ -32,7 +32,7 @@ def cases(tmp_path_factory):
     return found
 
 
-# CI compiles each kernel for one of the two.
+# CI compiles half of the kernels, each for one of the two.
 @pytest.mark.parametrize(
     ("platform", "which"),
     sampled(
@@ -42,12 +42,12 @@ def cases(tmp_path_factory):
 def test_kernels_compile(cases, platform, which, tmp_path):
     library = packaged()
     assert len(cases) > 50
-    chosen = sorted(cases)[{"all": slice(None), "first": slice(0, None, 2), "second": slice(1, None, 2)}[which]]
+    chosen = sorted(cases)[{"all": slice(None), "first": slice(0, None, 4), "second": slice(2, None, 4)}[which]]
     matches = {overload: library.match(overload) for overload in chosen}
     jobs = [
         Job(m.plan, m.kernel, (cases[o],), m.copy, off=frozenset({"run"})) for o, m in matches.items() if m is not None
     ]
-    assert len(jobs) > (50 if which == "all" else 25)
+    assert len(jobs) > (50 if which == "all" else 12)
     with judging(tmp_path / "v.sqlite", platform, workers=2, cache=compiled()) as judge:
         verdicts = judge.judge(jobs)
     failed = {o: v.detail for (o, _), v in verdicts.items() if v.outcome is not Outcome.PASS}
@@ -79,11 +79,10 @@ def attention(kind, dim):
 @pytest.mark.parametrize(
     ("kind", "dim", "platform"),
     [
-        ("efficient", 128, "cuda"),
         ("flash", 64, "hip"),
         *(
             pytest.param(*more, "cuda", marks=pytest.mark.sweep)
-            for more in (("cudnn", 128), ("flash", 64), ("flash", 128))
+            for more in (("efficient", 128), ("cudnn", 128), ("flash", 64), ("flash", 128))
         ),
         *(
             pytest.param(*more, 128, "hip", marks=pytest.mark.sweep)

@@ -91,7 +91,7 @@ def test_many_rows_have_higher_tiles(judge):
     assert found.outcome is Outcome.PASS, f"{found.detail}\n{found.report}"
 
 
-@pytest.mark.parametrize("m, n", sampled([(256, 136), (136, 256), (520, 384)], [(256, 136), (520, 384)]))
+@pytest.mark.parametrize("m, n", sampled([(256, 136), (136, 256), (520, 384)], [(256, 136)]))
 def test_parts_of_long_sums_are_added(judge, m, n):
     """Weight gradients: K is the number of tokens. The last has tiles of 256 columns, and of 256 rows."""
     torch.manual_seed(6)

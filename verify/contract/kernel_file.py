@@ -35,7 +35,6 @@ class KernelFile:
     Attributes:
         path: Path of the file.
         written: The text as its author wrote it.
-        source: The text with the imported blocks linked in; this is the text that is judged.
         overloads: Overloads that it serves.
         dtypes: Dtypes that it serves.
         takes_out: True if the wrapper can write to a destination that the caller passes.
@@ -50,7 +49,6 @@ class KernelFile:
 
     path: Path
     written: str
-    source: str
     overloads: tuple[str, ...]
     dtypes: tuple[str, ...]
     takes_out: bool
@@ -58,7 +56,19 @@ class KernelFile:
     layouts: tuple[str, ...] = (STRIDED,)
     calls: tuple[str, ...] = ()
     callees: tuple[tuple[str, KernelFile], ...] = ()
-    blocks: State = field(default=(), repr=False, compare=False)  # state at the time of reading
+    blocks: State = field(default=(), repr=False)
+
+    @cached_property
+    def source(self) -> str:
+        """The text with the imported blocks linked in; this is the text that is judged.
+
+        Raises:
+            KernelFileError: A block import cannot be resolved, or the file redefines a linked block.
+        """
+        try:
+            return link(self.written, now=self.blocks)
+        except LinkError as error:
+            raise KernelFileError(f"{self.path}: {error}") from error
 
     @cached_property
     def key(self) -> str:
@@ -84,8 +94,10 @@ class KernelFile:
         return tuple(files)
 
     @classmethod
-    def read(cls, path: Path, blocks: tuple[Path, ...] = (), now: State | None = None) -> KernelFile:
-        """Read and parse a kernel file.
+    def read(
+        cls, path: Path, blocks: tuple[Path, ...] = (), now: State | None = None, linked: bool = True
+    ) -> KernelFile:
+        """Read and parse a kernel file; the arguments are those of `parse`.
 
         Raises:
             KernelFileError: The file cannot be read or parsed.
@@ -94,10 +106,12 @@ class KernelFile:
             source = path.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise KernelFileError(f"{path}: cannot read this kernel file ({read_problem(error)})") from error
-        return cls.parse(source, path, blocks, now)
+        return cls.parse(source, path, blocks, now, linked)
 
     @classmethod
-    def parse(cls, source: str, path: Path, blocks: tuple[Path, ...] = (), now: State | None = None) -> KernelFile:
+    def parse(
+        cls, source: str, path: Path, blocks: tuple[Path, ...] = (), now: State | None = None, linked: bool = True
+    ) -> KernelFile:
         """Parse a kernel file's source.
 
         Args:
@@ -105,15 +119,19 @@ class KernelFile:
             path: Name for the file in messages.
             blocks: Directories with blocks that the file may import, a platform's before the library's.
             now: State of these directories, if it is known.
+            linked: Link its blocks now. If not, a block that is missing is an error later, when `source` is read.
 
         Raises:
             KernelFileError: The source does not parse, or violates the contract.
         """
-        return cls._parsed(source, path, blocks, now or state(blocks))
+        file = cls._parsed(source, path, now or state(blocks))
+        if linked:
+            _ = file.source
+        return file
 
     @classmethod
     @lru_cache(maxsize=4096)  # a library is read again whenever it may have changed
-    def _parsed(cls, source: str, path: Path, blocks: tuple[Path, ...], now: State) -> KernelFile:
+    def _parsed(cls, source: str, path: Path, now: State) -> KernelFile:
         try:
             tree = syntax.parse(source)
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
@@ -123,14 +141,9 @@ class KernelFile:
             ) from error
         overloads, dtypes = (_literal_tuple(tree, name, path) for name in ("OVERLOADS", "DTYPES"))
         parameters = _wrapper_parameters(tree, path)
-        try:
-            linked = link(source, blocks, now)
-        except LinkError as error:
-            raise KernelFileError(f"{path}: {error}") from error
         return cls(
             path=path,
             written=source,
-            source=linked,
             overloads=overloads,
             dtypes=dtypes,
             takes_out="out" in parameters,
