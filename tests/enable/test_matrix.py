@@ -74,3 +74,39 @@ def test_nanogpt(covered, device, dropout, dtype, optimizer):
 def test_dlrm(covered, device, sparse, optimizer):
     words = [*DLRM, "--device", device, "--optimizer", optimizer, "--set", f"sparse={sparse}"]
     assert covered(f"dlrm-{device}-{sparse}-{optimizer}", *words) == {}
+
+
+LACKS = """\
+base: sim
+lint:
+  base: triton
+  forbidden: [scatter-store]
+  blocks: [without_erf, without_float64, without_atomics]
+  remove:
+    dtypes: [float64, complex32, complex64, complex128]
+    kernel:
+      names:
+        - tl.float64
+        - tl.erf
+        - tl.math.erf
+        - tl.sort
+        - tl.histogram
+        - tl.associative_scan
+        - tl.atomic_add
+        - tl.atomic_max
+        - tl.atomic_min
+        - tl.atomic_cas
+      annotations: [fp64, tl.float64]
+"""
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("model", [NANOGPT, DLRM], ids=["nanogpt", "dlrm"])
+def test_a_chip_with_the_usual_lacks(model, tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "lacks.yaml").write_text(LACKS)
+    assert run(["capture", *model, "--name", "step"]) == 0
+    capfd.readouterr()
+    assert run(["coverage", "step", "--platform", "./lacks.yaml", "--json"]) == 0
+    found = json.loads(capfd.readouterr().out)
+    assert found["overloads"]["covered"] == found["overloads"]["compute"] > 15

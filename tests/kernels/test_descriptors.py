@@ -51,7 +51,7 @@ def verdict(judge, overload, on="", **arguments):
     kernel = KernelFile.read(KERNELS / f"matmul/{overload}.py", BLOCKS)
     unset = 'TUNING_TARGET = ""'
     assert kernel.source.count(unset) == 1
-    kernel = replace(kernel, source=kernel.source.replace(unset, f'TUNING_TARGET = "{on}"'))
+    kernel = replace(kernel, written=kernel.source.replace(unset, f'TUNING_TARGET = "{on}"'))
     case = case_of_values(f"aten::{overload}", **arguments)
     job = Job(Plan(case.overload, case.overload), kernel, (case,), repeats=1)
     return next(iter(judge.judge([job]).values()))
@@ -376,7 +376,7 @@ def test_attention_judged_on_a_gpu(tmp_path, B, H, Tq, Tk, D, dtype):
         ]
         kernel = KernelFile.read(KERNELS / file, BLOCKS)
         assert kernel.source.count("FEWEST_SCORES = 2**25") == 1
-        kernel = replace(kernel, source=kernel.source.replace("FEWEST_SCORES = 2**25", "FEWEST_SCORES = 0"))
+        kernel = replace(kernel, written=kernel.source.replace("FEWEST_SCORES = 2**25", "FEWEST_SCORES = 0"))
         plans.append(Job(Plan(overload, overload), kernel, tuple(cases)))
     with judging(tmp_path / "verdicts.sqlite", "cuda") as judge:
         found = judge.judge(plans)

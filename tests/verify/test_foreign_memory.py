@@ -96,7 +96,7 @@ def test_refused_calls_are_made_of_indices_sizes_and_dimensions():
 )
 def test_reading_past_the_end_where_aten_refuses_is_wrong(judge, old, new):
     match = packaged().match("aten::index_select")
-    kernel = replace(match.kernel, source=replaced(match.kernel.source, *([(old, new)] if old else [])))
+    kernel = replace(match.kernel, written=replaced(match.kernel.source, *([(old, new)] if old else [])))
     cases = (CHOSEN, *refused([CHOSEN]))
     plain, *others = judge.judge([Job(match.plan, kernel, cases)]).values()
     assert plain.outcome is Outcome.PASS, plain.report

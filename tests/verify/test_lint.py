@@ -38,6 +38,7 @@ DTYPES = ("bfloat16", "float16", "float32")
 
 SCALE = tl.constexpr(1.0 / math.sqrt(2.0))
 LANES = 128
+TYPE = tl.constexpr(tl.int32)
 
 
 @triton.jit
@@ -188,6 +189,8 @@ BAD: dict[str, dict[str, str]] = {
         "delete": module("del LANES"),
         "walrus": module("(k := 3)"),
         "annotated": module("Y: int = 3"),
+        "no type": module("T = tl.constexpr(tl.load)"),
+        "unknown type": module("T = tl.constexpr(tl.float17)"),
     },
     "redefinition": {
         "wrapper": CLEAN + "\n\ndef wrapper(self, other):\n    return self\n",

@@ -1,12 +1,13 @@
 """A platform's blocks may replace functions of Triton's language."""
 
+import math
 from pathlib import Path
 
 import pytest
 import torch
 
 from generate import BLOCKS
-from generate.kernel_library import KERNELS
+from generate.kernel_library import KERNELS, Library
 from traces import UserError
 from verify import platforms
 from verify.cases.case import case_of_values
@@ -77,9 +78,145 @@ def test_every_kernel_without_erf_computes_it(tmp_path):
     assert len(verdicts) == 4 and all(v.outcome is Outcome.PASS for v in verdicts.values()), verdicts
 
 
+ATOMICS = ", ".join(f"tl.atomic_{name}" for name in ("add", "max", "min", "and", "or", "xor", "xchg", "cas"))
+SORTING = '''\
+"""aten::msort(Tensor self) -> Tensor"""
+
+import torch
+import triton
+import triton.language as tl
+
+OVERLOADS = ("aten::msort",)
+DTYPES = ("float32", "int64")
+
+
+@triton.jit
+def kernel(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + i, mask=i < n, other=float("nan") if x_ptr.dtype.element_ty.is_floating() else 1 << 62)
+    tl.store(out_ptr + i, tl.sort(tl.reshape(x, [1, BLOCK])).reshape([BLOCK]), mask=i < n)
+
+
+def wrapper(self):
+    out = torch.empty(self.shape, dtype=self.dtype, device=self.device)
+    kernel[(1,)](self, out, self.shape[0], BLOCK=triton.next_power_of_2(self.shape[0]))
+    return out
+'''
+COUNTING = '''\
+"""aten::bincount(Tensor self, Tensor? weights=None, SymInt minlength=0) -> Tensor"""
+
+import torch
+import triton
+import triton.language as tl
+
+OVERLOADS = ("aten::bincount",)
+DTYPES = ("int64",)
+
+
+@triton.jit
+def kernel(x_ptr, out_ptr, n, bins, BLOCK: tl.constexpr, BINS: tl.constexpr):
+    i, bin = tl.arange(0, BLOCK), tl.arange(0, BINS)
+    x = tl.load(x_ptr + i, mask=i < n, other=0).to(tl.int32)
+    tl.store(out_ptr + bin, tl.histogram(x, BINS, i < n).to(tl.int64), mask=bin < bins)
+
+
+def wrapper(self, weights=None, minlength=0):
+    out = torch.empty(minlength, dtype=torch.int64, device=self.device)
+    kernel[(1,)](self, out, self.shape[0], minlength, BLOCK=triton.next_power_of_2(self.shape[0]), BINS=16)
+    return out
+'''
+
+
+def judged(directory, blocks, missing, jobs):
+    """Verdicts of jobs, made with a library on a chip without these names but with these blocks."""
+    path = directory / "mychip.yaml"
+    path.write_text(
+        f"base: sim\nlint:\n  base: triton\n  blocks: [{blocks}]\n  remove:\n    kernel: {{names: [{missing}]}}\n"
+    )
+    platform = platforms.load(str(path))
+    library = Library(KERNELS, blocks=load_profile(platform.lint).blocks)
+    with Judge(platform, VerdictStore(directory / "verdicts.sqlite"), workers=2) as judge:
+        return judge.judge(jobs(library))
+
+
+def test_combinations_of_values_without_atomics(tmp_path):
+    """Values for one element, within a tile and from several; each way to combine them, and the dtypes that differ."""
+    torch.manual_seed(3)
+    x, index, values = torch.randn(5, 7), torch.randint(5, (150,)), torch.randn(150, 7)
+    along = torch.randint(5, (150, 7))
+    sparse = torch.sparse_coo_tensor(torch.randint(5, (1, 150)), values, (5, 7))
+    bags = {
+        "grad": torch.randn(4, 7), "indices": index, "offset2bag": torch.arange(150) // 40, "num_weights": 5,
+        "bag_size": torch.tensor([40, 40, 40, 30]), "maximum_indices": torch.randint(5, (4, 7)),
+        "scale_grad_by_freq": True, "mode": 0, "per_sample_weights": None, "padding_idx": 1,
+    }  # fmt: skip
+    cases = [
+        case_of_values("aten::index_add", self=x, dim=0, index=index, source=values, alpha=0.5),
+        case_of_values("aten::index_add", self=x.half().T, dim=1, index=index, source=values.half().T, alpha=1),
+        case_of_values("aten::index_put", self=x, indices=[index, None], values=values, accumulate=True),
+        case_of_values("aten::index_copy", self=x, dim=0, index=index, source=values),
+        *(
+            case_of_values("aten::scatter_reduce.two", self=y, dim=0, index=along, src=z, reduce=how)
+            for how in ("amax", "amin", "prod", "mean")
+            for y, z in ((x, values), ((x * 3).long(), (values * 3).long()))
+        ),
+        *(case_of_values("aten::add.Tensor", self=y, other=sparse.to(y.dtype), alpha=2) for y in (x, (x * 3).int())),
+        *(
+            case_of_values(
+                "aten::_embedding_bag_dense_backward", **bags | {"mode": mode, "scale_grad_by_freq": mode == 0}
+            )
+            for mode in (0, 1, 2)
+        ),
+    ]  # fmt: skip
+
+    def jobs(library):
+        matches = [(library.match(case.overload), case) for case in cases]
+        return [Job(match.plan, match.kernel, (case,), match.copy, dialect="") for match, case in matches]
+
+    verdicts = judged(tmp_path, "without_atomics", ATOMICS, jobs)
+    assert len(verdicts) == len(cases) and all(v.outcome is Outcome.PASS for v in verdicts.values()), verdicts
+    usual = judged(tmp_path, "without_erf", ATOMICS, jobs)
+    lost = [verdict for verdict in usual.values() if "not in the dialect" in verdict.detail]
+    assert len(lost) == len(cases), usual
+
+
+@pytest.mark.parametrize(
+    "lack, missing, text, cases",
+    [
+        (
+            "without_sort",
+            "tl.sort",
+            SORTING,
+            [
+                case_of_values("aten::msort", self=torch.tensor([3.0, math.nan, -1.0, math.inf, 3.0, -0.5, -7.0])),
+                case_of_values("aten::msort", self=torch.tensor([5, -(1 << 40), 1 << 40, 5, 0, -3])),
+            ],
+        ),
+        (
+            "without_histogram",
+            "tl.histogram",
+            COUNTING,
+            [case_of_values("aten::bincount", self=torch.tensor([1, 9, 1, 0, 3, 1]), weights=None, minlength=10)],
+        ),
+    ],
+    ids=["sort", "histogram"],
+)  # fmt: skip
+def test_other_lacks(tmp_path, lack, missing, text, cases):
+    def jobs(library):
+        kernel = library.parse(text, tmp_path / "mine.py")
+        return [Job(Plan(case.overload, case.overload), kernel, (case,), dialect="") for case in cases]
+
+    verdicts = judged(tmp_path, lack, missing, jobs)
+    assert len(verdicts) == len(cases) and all(v.outcome is Outcome.PASS for v in verdicts.values()), verdicts
+    without = judged(tmp_path, "without_erf", missing, jobs)
+    assert all(f"not in the dialect of mychip: {missing} " in v.detail for v in without.values()), without
+
+
 def test_a_directory_of_blocks_has_to_be_there(tmp_path):
     path = tmp_path / "mychip.yaml"
     path.write_text("base: sim\nlint:\n  base: triton\n  blocks: [without_erf, ./mine]\n")
-    with pytest.raises(UserError, match=r"mychip.yaml:4: no directory .*mine; name one .* choose from without_erf, "):
+    with pytest.raises(
+        UserError, match=r"mychip.yaml:4: no directory .*mine; name one .* choose from without_atomics, without_erf, "
+    ):
         load_profile(platforms.load(str(path)).lint)
     assert Path(DIRECTORY / "without_float64" / "types.py").is_file()

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from verify.lint.names import (
     Findings,
@@ -26,6 +27,7 @@ from verify.syntax import walk
 
 _ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv)
 _DECLARED = ("OVERLOADS", "DTYPES")
+_TYPE = re.compile(r"tl\.(bfloat16|float\d+|u?int\d+)")
 
 
 def module_docstring(tree: ast.Module) -> str:
@@ -73,7 +75,7 @@ class _ModuleRules:
             return False
         value = node.value
         if isinstance(value, ast.Call) and self.names.dotted(value.func) == "tl.constexpr" and len(value.args) == 1:
-            return not value.keywords and self._literal(value.args[0])
+            return not value.keywords and (self._literal(value.args[0]) or self._is_type(value.args[0]))
         return self._literal(value)
 
     def _literal(self, node: ast.expr) -> bool:
@@ -93,6 +95,11 @@ class _ModuleRules:
         if self.bare and isinstance(node, ast.Attribute) and isinstance(node.value, ast.Call):
             return self._is_limit(node, node.value)
         return (isinstance(node, ast.Name) and node.id in self.names.constants) or self._is_math(node)
+
+    def _is_type(self, node: ast.expr) -> bool:
+        """Return True for a type such as `tl.int32` that kernels of this dialect may name."""
+        dotted = self.names.dotted(node) or ""
+        return _TYPE.fullmatch(dotted) is not None and dotted in self.profile.kernel.names
 
     def _is_number(self, node: ast.expr) -> bool:
         """Return True for `float` in `float("inf")`, and for `int`."""
