@@ -24,7 +24,7 @@ from torch._ops import OpOverload
 from torch.utils.backend_registration import _setup_privateuseone_for_python_backend
 
 from capture import sim_autocast, sim_cells, sim_control, sim_subclasses
-from capture.moving import keep_parameters
+from capture.out_of_tree import prepare
 from capture.sim_factories import factories
 from capture.sim_module import Guard, Module, patch_torch
 from traces.errors import UserError
@@ -371,7 +371,7 @@ _registered: set[OpOverload] = set()  # factories
 def install() -> None:
     """Register the device with PyTorch for the process. Raise UserError if another out-of-tree device is loaded.
 
-    Moving a module keeps parameters tied (capture/moving.py).
+    Moving a module keeps parameters tied (capture/out_of_tree.py).
     """
     if _libraries:
         return
@@ -384,7 +384,7 @@ def install() -> None:
     )
     _setup_privateuseone_for_python_backend(NAME, Module(), device_guard=Guard())
     patch_torch()
-    keep_parameters()
+    prepare()
     library = torch.library.Library("aten", "IMPL")  # type: ignore[no-untyped-call]
     _libraries.append(library)
     library.impl("_efficientzerotensor", _zeros, "PrivateUse1")  # type: ignore[no-untyped-call]

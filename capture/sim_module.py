@@ -10,8 +10,6 @@ from typing import Any
 
 import torch
 
-from capture.autograd_threads import settle_at_exit
-
 
 class Guard(torch._C._acc.DeviceGuard):
     """Reports the device type to autograd's engine.
@@ -190,11 +188,7 @@ class SimGenerator(_PLAIN, metaclass=_OfAnyDevice):
 
 
 def patch_torch() -> None:
-    """Provide what PyTorch asks of a device in C++ only: `torch.Generator(device=)` and functions of accelerators.
-
-    The process ends only when the threads of autograd rest (capture/autograd_threads.py).
-    """
-    settle_at_exit()
+    """Provide what PyTorch asks of a device in C++ only: `torch.Generator(device=)` and functions of accelerators."""
     torch.Generator = SimGenerator  # type: ignore[misc]
     for module in (torch.accelerator, torch.accelerator.memory):
         for name in _OF_ACCELERATORS & vars(module).keys():

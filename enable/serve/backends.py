@@ -9,8 +9,7 @@ from typing import Any
 
 import torch
 
-from capture.autograd_threads import settle_at_exit
-from capture.moving import keep_parameters
+from capture.out_of_tree import prepare
 
 # Functions that make and read the parts of sparse tensors. PyTorch's are for any device, but it does not register them
 # for devices outside its tree, and sparse gradients need them.
@@ -47,8 +46,7 @@ def declare(device: str, backend: Backend) -> None:
     BACKENDS[device] = backend
     if not is_new:
         return  # each registration brings the device up again
-    keep_parameters()
-    settle_at_exit()
+    prepare()
     library = torch.library.Library("aten", "IMPL")  # type: ignore[no-untyped-call]
     key, has_kernel = f"Sparse{backend.key}", torch._C._dispatch_has_kernel_for_dispatch_key
     for name in _SPARSE:

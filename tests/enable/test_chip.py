@@ -134,6 +134,7 @@ def training(device, steps):
         expected = [step.loss for step in train(recipe.build("cpu"), int(steps))]
         assert registration.counts.served.total() > 100
         torch.testing.assert_close(torch.tensor(losses), torch.tensor(expected), rtol=1e-4, atol=1e-4)
+        assert len(losses) < 20 or losses[-1] < losses[0]  # the first few steps have different batches
 
 
 def programs(device):

@@ -32,9 +32,9 @@ ALSO = (  # the cheapest of a family, or of a rule of a layer; `enable verify --
     *("sum_of_masked_off_lanes", "tile_by_expansion"),
 )
 UNUSUAL = (  # the cheapest of each way to be unusual
-    *("abs_waits_for_its_lanes", "exp_scary_words", "full_factory", "hardswish_helper_chain", "silu_autotuned"),
+    *("abs_waits_for_its_lanes", "cummax_pair_scan", "exp_scary_words", "full_factory", "hardswish_helper_chain"),
     *("gelu_two_kernels_string_dispatch", "isnan_self_compare", "mm_split_k_atomic", "positive_returns_input"),
-    *("t_pure_view", "tanh_of_the_device_library"),
+    *("relu_zero_init_masked_store", "silu_autotuned", "t_pure_view", "tanh_of_the_device_library"),
 )
 THOROUGH, QUICK = (
     VerifyRequest(seed=1),

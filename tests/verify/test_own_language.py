@@ -189,7 +189,7 @@ def test_combinations_of_values_without_atomics(tmp_path):
             SORTING,
             [
                 case_of_values("aten::msort", self=torch.tensor([3.0, math.nan, -1.0, math.inf, 3.0, -0.5, -7.0])),
-                case_of_values("aten::msort", self=torch.tensor([5, -(1 << 40), 1 << 40, 5, 0, -3])),
+                case_of_values("aten::msort", self=torch.tensor([5, -(1 << 40) - 1, (1 << 40) + 1, 5, 1 << 40, -3])),
             ],
         ),
         (

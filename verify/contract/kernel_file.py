@@ -56,7 +56,7 @@ class KernelFile:
     layouts: tuple[str, ...] = (STRIDED,)
     calls: tuple[str, ...] = ()
     callees: tuple[tuple[str, KernelFile], ...] = ()
-    blocks: State = field(default=(), repr=False)
+    blocks: State = field(default=(), repr=False, hash=False)
 
     @cached_property
     def source(self) -> str:

@@ -21,14 +21,14 @@ def tl_sort(x, dim: tl.constexpr = None, descending: tl.constexpr = False):
     rows = tl.reshape(x, [x.numel // N, N])
     position = tl.arange(0, N)[None, :]
     rank = tl.zeros([x.numel // N, N], tl.int32)
+    nothing = tl.full([1, 1], -0.0 if rows.dtype.is_floating() else 0, rows.dtype)  # a sum with it changes no element
     for k in range(N):
-        # -0.0 is what a sum of floats leaves unchanged; for integers it is 0
-        other = tl.sum(tl.where(position == k, rows, -0.0).to(rows.dtype), 1)[:, None]
+        other = tl.sum(tl.where(position == k, rows, nothing), 1)[:, None]
         before = sorted_before(rows, other) if descending else sorted_before(other, rows)
         equal = (sorted_before(rows, other) == 0) & (sorted_before(other, rows) == 0)
         rank += (before | (equal & (k < position))).to(tl.int32)
     result = tl.zeros_like(rows)
     for k in range(N):
-        value = tl.sum(tl.where(position == k, rows, -0.0).to(rows.dtype), 1)[:, None]
+        value = tl.sum(tl.where(position == k, rows, nothing), 1)[:, None]
         result = tl.where(position == tl.sum(tl.where(position == k, rank, 0), 1)[:, None], value, result)
     return tl.reshape(result, x.shape)

@@ -26,7 +26,7 @@ block = bytes(1 << 22)
 threading.Thread(target=work, daemon=True).start()
 begun.wait()
 """
-SETTLE = "from capture.autograd_threads import settle_at_exit; settle_at_exit()"
+SETTLE = "from capture.out_of_tree import prepare; prepare()"
 
 
 def output(prepare=SETTLE, name="pt_autograd_0", seconds=0.5, afterwards=""):
