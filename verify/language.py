@@ -1,8 +1,8 @@
 """Replace names of Triton's language by a platform's own functions and constants.
 
 A platform's blocks may have a module `language.py`. Its public name `tl_erf` is used wherever a kernel file or a block
-reads `tl.erf` or `tl.math.erf`. So a chip without a function of the language gets it in one place, and no kernel
-changes.
+reads `tl.erf` or `tl.math.erf`, except in its own body. So a chip without a function of the language gets it in one
+place, and no kernel changes.
 """
 
 from __future__ import annotations
@@ -32,7 +32,12 @@ def replaced(text: str, by: Mapping[str, str]) -> str:
         tree = syntax.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return text
-    nodes = [n for n in syntax.walk(tree) if isinstance(n, ast.Attribute) and ast.unparse(n) in by]
+    inside = {id(n): f.name for f in tree.body if isinstance(f, ast.FunctionDef) for n in ast.walk(f)}
+    nodes = [
+        n
+        for n in syntax.walk(tree)
+        if isinstance(n, ast.Attribute) and by.get(ast.unparse(n), "") not in ("", inside.get(id(n)))
+    ]
     if not nodes:  # a comment or a docstring names it
         return text
     lines = [line.encode() for line in text.split("\n")]

@@ -57,6 +57,13 @@ def test_a_constant_is_replaced(tmp_path):
     assert "x.to(tl_float64)" in linked and "tl_float64 = tl.constexpr(tl.float32)" in linked
 
 
+def test_a_replacement_may_use_the_original(tmp_path):
+    text = "import triton\nimport triton.language as tl\n\n\n@triton.jit\ndef tl_exp(x):\n    return tl.exp(tl.minimum(x, 88))\n"
+    (tmp_path / "language.py").write_text(text)
+    linked = link("import triton.language as tl\n\n\ndef f(x):\n    return tl.exp(x)\n", (tmp_path, BLOCKS))
+    assert "return tl_exp(x)" in linked and "return tl.exp(tl.minimum(x, 88))" in linked
+
+
 def test_every_kernel_without_erf_computes_it(tmp_path):
     """Values of each branch of the replacement, in both of its dtypes; tolerances are those of every kernel."""
     path = tmp_path / "mychip.yaml"
