@@ -47,6 +47,9 @@ def declare(device: str, backend: Backend) -> None:
     if not is_new:
         return  # each registration brings the device up again
     prepare()
+    module = torch.get_device_module(device)
+    if not hasattr(module, "_initialized"):  # else torch.utils.checkpoint does not keep the device's generator
+        module._initialized = True
     library = torch.library.Library("aten", "IMPL")  # type: ignore[no-untyped-call]
     key, has_kernel = f"Sparse{backend.key}", torch._C._dispatch_has_kernel_for_dispatch_key
     for name in _SPARSE:

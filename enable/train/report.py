@@ -25,6 +25,7 @@ from enable.train.training_run import Comparison, Recipe, Step, Stopped, compare
 from enable.workspace import Workspace
 from generate.kernel_library import Library
 from traces import UserError, jsonable
+from verify import platforms
 
 _INTERPRETED = ("sim", "cpu")  # devices on which Triton's interpreter runs kernels; cpu is only for fused training
 COUNTED = 3  # steps on a GPU in which every call is counted; counting takes as long as the step itself
@@ -164,7 +165,8 @@ def run(
     Raises:
         UserError: The training cannot begin.
     """
-    report, library = TrainingReport(recipe, choice), workspace.library(base)
+    platform = platforms.load(choice.chip) if choice.chip else None
+    report, library = TrainingReport(recipe, choice), workspace.library(base, platform)
     gpu = choice.device not in _INTERPRETED
     prepare = None
     if choice.fused:

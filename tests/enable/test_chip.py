@@ -13,6 +13,7 @@ import torch
 import torch.nn.functional as F
 from program import enable
 from torch import nn
+from torch.utils.checkpoint import checkpoint
 from torch.utils.data import DataLoader, TensorDataset
 
 import enablekit
@@ -167,6 +168,12 @@ def programs(device):
         assert model(batches[1]).tolist() == again(batches[1]).tolist()
         on_host = torch.load("checkpoint.pt", map_location="cpu")["model"]["0.weight"]
         assert on_host.device.type == "cpu" and on_host.tolist() == saved["model"]["0.weight"].tolist()
+
+        for reentrant in (False, True):  # the second forward pass draws the masks of the first one
+            x = torch.ones(64, device=device, requires_grad=True)
+            y = checkpoint(nn.Dropout(0.5), x, use_reentrant=reentrant)
+            y.sum().backward()
+            assert 0 in y.tolist() and x.grad.tolist() == y.tolist()
 
         assert torch.accelerator.current_accelerator().type == device
         torch.accelerator.synchronize()

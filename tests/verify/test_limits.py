@@ -260,10 +260,18 @@ def test_numbers_are_those_of_the_chip(judge, name):
     assert verdict(judge, source, overload, **arguments).outcome is outcome
 
 
-def test_numbers_without_limits_are_as_before(tmp_path):
-    with Judge(platforms.load("sim"), VerdictStore(tmp_path / "verdicts.sqlite"), workers=2) as judge:
+@pytest.mark.parametrize("backend, product", [("cuda", Outcome.WRONG), ("hip", Outcome.PASS)])
+def test_numbers_without_limits_are_those_of_the_target(tmp_path, backend, product):
+    """NVIDIA's GPUs read the operands of a product of float32 as TF32, unless it asks for more."""
+    path = tmp_path / "mychip.yaml"
+    targets = {
+        "cuda": "{backend: cuda, arch: 90, warp_size: 32, shared_bytes: 232448}",
+        "hip": "{backend: hip, arch: gfx942, warp_size: 64, shared_bytes: 65536}",
+    }
+    path.write_text(f"base: sim\ntargets:\n  - {targets[backend]}\n")
+    with Judge(platforms.load(str(path)), VerdictStore(tmp_path / "verdicts.sqlite"), workers=2) as judge:
         outcomes = {name: verdict(judge, row[1], row[0], **row[2]).outcome for name, row in NUMBERS.items()}
-    assert outcomes == {name: row[-1] for name, row in NUMBERS.items()}
+    assert outcomes == {name: row[-1] for name, row in NUMBERS.items()} | {"product in tf32": product}
 
 
 def test_a_binary_from_before_a_limit_does_not_hide_it(tmp_path):

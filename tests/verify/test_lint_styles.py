@@ -222,6 +222,21 @@ STYLES = {
         "introspection",
         bare("if input.is_cuda:\n    return other\nreturn input"),
     ),
+    "guard by gradients": (
+        bare("assert not input.requires_grad\nreturn input"),
+        "introspection",
+        bare("kernel[(1 if input.requires_grad else 2,)](input)\nreturn input"),
+    ),
+    "text of a method": (
+        bare("dims = sorted(range(input.dim()), key=input.stride)\nraise ValueError(f'{input.stride()} {dims}')"),
+        "introspection",
+        bare("text = f'{input.stride}'\nkernel[(1 if text.endswith('0>') else 2,)](input)\nreturn input"),
+    ),
+    "text of an iterator": (
+        bare("raise ValueError(f'{tuple(zip(input.shape, input.stride()))}')"),
+        "introspection",
+        bare("text = f'{zip(input.shape, input.stride())}'\nkernel[(len(text),)](input)\nreturn input"),
+    ),
     "current device": (
         bare("with torch.cuda.device(input.device.index):\n    kernel[(1,)](input)\nreturn input"),
         "introspection",

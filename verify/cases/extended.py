@@ -27,16 +27,32 @@ from verify.cases.oracle import stands
 from verify.cases.packed import holds_sparse, unsupported
 from verify.cases.preconditions import broken, keeping
 from verify.cases.scalars import scalars
-from verify.cases.sizes import large, shrunk, sizes
+from verify.cases.sizes import large, lengths, long_lines, shrunk, sizes
 from verify.cases.variants import layouts, of_vectors, special_numbers, values
 
 T = TypeVar("T")
 
-MAX_LITERAL = 1 << 14  # larger literals in a source are not tried as block sizes
+MAX_LITERAL = 1 << 16  # larger literals in a source are not tried as block sizes
+MAX_CONSTANTS = 64  # numbers in a source that are tried as contents
 TEMPLATES = 2  # cases per overload from which variants are made
-FEW = 4  # variants from one template for each further dtype, before any have two changes
+FEW = 12  # variants from one template for each further dtype, two of each kind, before any have two changes
 SINGLY = 128  # variants with one change, before some with two changes follow
+# Dtypes of the first and of the other tensors in a call with two.
+PAIRS = (
+    (torch.float32, torch.float16),
+    (torch.int32, torch.float32),
+    (torch.float16, torch.bfloat16),
+    (torch.int32, torch.int64),
+)
 BASES = 12  # calls with one change that receive a second change
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """Numbers in a kernel's source: integers that may be block sizes, and floats that may be special cases."""
+
+    blocks: list[int]
+    constants: list[float]
 
 
 @dataclass(frozen=True)
@@ -54,6 +70,16 @@ def literals(source: str) -> list[int]:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return []
     return sorted({n for n in map(_number, nodes) if n is not None and 2 <= n <= MAX_LITERAL})
+
+
+def constants(source: str) -> list[float]:
+    """Return the distinct floating numbers in a source and its blocks, sorted, with their negatives."""
+    try:
+        nodes = ast.walk(syntax.parse(source))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return []
+    numbers = {n.value for n in nodes if isinstance(n, ast.Constant) and type(n.value) is float and n.value}
+    return sorted({signed for n in numbers if math.isfinite(n) for signed in (n, -n)})
 
 
 def _number(node: ast.AST) -> int | None:
@@ -84,11 +110,11 @@ def extended(cases: list[Case], seed: int, source: str = "", most: int | None = 
     case_ids = {case.id for case in cases}
     loaded = [packed for packed in map(_loaded, cases) if packed is not None]
     judged, overload = Judged(kind_of(unpack(packed)) for packed in loaded), cases[0].overload
-    ranked, blocks = _templates(overload, loaded), literals(source)
+    ranked, numbers = _templates(overload, loaded), Numbers(literals(source), constants(source))
     by_dtypes = {_dtypes(template): template for template in reversed(ranked[TEMPLATES:])}
     by_dtypes = {dtypes: t for dtypes, t in by_dtypes.items() if dtypes not in map(_dtypes, ranked[:TEMPLATES])}
     first, rest = (
-        [_variants(overload, t, torch.Generator().manual_seed(seed + i), judged, blocks) for i, t in enumerate(group)]
+        [_variants(overload, t, torch.Generator().manual_seed(seed + i), judged, numbers) for i, t in enumerate(group)]
         for group in (ranked[:TEMPLATES], by_dtypes.values())
     )
     rank_variants = [_standing(overload, of_vectors(t)) for t in _of_other_ranks(ranked)]
@@ -96,7 +122,7 @@ def extended(cases: list[Case], seed: int, source: str = "", most: int | None = 
     # A call with numbers alone already has pairs of changes among its variants.
     with_tensors = [t for t in ranked[:TEMPLATES] if tensors(t)]
     base = max(with_tensors, key=lambda t: sum(x.dim() for x in tensors(t)), default=None)
-    twice = iter(()) if base is None else _twice(overload, base, torch.Generator().manual_seed(seed), blocks)
+    twice = iter(()) if base is None else _twice(overload, base, torch.Generator().manual_seed(seed), numbers.blocks)
     more = _in_turn(twice, *rest) if most else iter(())
     for how, variant in _then(_in_turn(*sources), more, lambda: len(result) >= SINGLY):
         case = case_of_values(overload, **variant)
@@ -104,6 +130,21 @@ def extended(cases: list[Case], seed: int, source: str = "", most: int | None = 
             result.setdefault(case.id, Variant(how, replace(case, signature=how)))
         if len(result) == most:
             break
+    return list(result.values())
+
+
+def mixed(cases: list[Case]) -> list[Variant]:
+    """Return calls with tensors of two dtypes, which ATen promotes."""
+    result: dict[str, Variant] = {}
+    for arguments in templates(cases)[:TEMPLATES]:
+        names = [name for name, value in arguments.items() if isinstance(value, torch.Tensor) and value.dim()]
+        alike = [name for name in names if arguments[name].dtype is arguments[names[0]].dtype]
+        for first, second in PAIRS if len(alike) > 1 else ():
+            changed = {name: arguments[name].to(first if name == alike[0] else second) for name in alike}
+            how = f"{first} and {second}".replace("torch.", "")
+            for _, variant in _standing(cases[0].overload, [(how, {**arguments, **changed})]):
+                case = case_of_values(cases[0].overload, **variant)
+                result.setdefault(case.id, Variant(how, replace(case, signature=how)))
     return list(result.values())
 
 
@@ -208,7 +249,7 @@ def _outline(tree: Any) -> str:
 
 
 def _variants(
-    overload: str, arguments: Arguments, generator: torch.Generator, judged: Judged, blocks: list[int]
+    overload: str, arguments: Arguments, generator: torch.Generator, judged: Judged, found: Numbers
 ) -> Iterator[tuple[str, Arguments]]:
     """Yield variants in sizes, values, numbers and layouts in turn, the most telling ones first.
 
@@ -219,10 +260,19 @@ def _variants(
         yield from _standing(overload, itertools.chain(numbers, special_numbers(overload, arguments)))
         return
     unlike = apart(overload, arguments, torch.Generator().manual_seed(generator.initial_seed()), judged)
-    contents = values(overload, arguments, generator)
+    contents = values(overload, arguments, generator, found.constants)
     numbers_and_layouts = itertools.chain(special_numbers(overload, arguments), layouts(overload, arguments))
-    new_sizes = sizes(overload, arguments, generator, blocks)
-    kinds = (large(overload, arguments, generator), new_sizes, contents, numbers, unlike, numbers_and_layouts)
+    new_sizes = itertools.chain(lengths(arguments, found.blocks), sizes(overload, arguments, generator, found.blocks))
+    kinds = (
+        itertools.chain(
+            long_lines(overload, arguments, generator), large(overload, arguments, generator, found.blocks)
+        ),
+        new_sizes,
+        contents,
+        numbers,
+        unlike,
+        numbers_and_layouts,
+    )
     yield from _in_turn(*(_standing(overload, kind) for kind in kinds))
 
 

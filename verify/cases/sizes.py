@@ -13,11 +13,11 @@ from typing import Any, TypeAlias
 import torch
 
 from verify.cases.apart import matters_as_much, needed_places
-from verify.cases.arguments import MAX_FEW_LINES, MAX_OTHERS, Arguments, tensors
+from verify.cases.arguments import MAX_ELEMENTS, MAX_FEW_LINES, MAX_OTHERS, Arguments, tensors
 from verify.cases.oracle import idle, stands
 from verify.cases.places import Site, choices, places, resized
 from verify.cases.variants import like
-from verify.operators import elementwise, linear
+from verify.operators import elementwise, group, linear
 
 MAX_LINES = 300  # limit if a kernel may use one program per line, each some milliseconds in Triton's interpreter
 MANY_LINES = 1027  # tried once per call
@@ -27,6 +27,11 @@ _SHAPE = [2, 3, 2, 1, 3, 2]  # for MAX_RANK dimensions
 _SIZES = (0, 1, 2, 7, 16, 17, 31, 64, 65, 131, 257)
 _CHANNELS_LAST = {4: torch.channels_last, 5: torch.channels_last_3d}  # by number of dimensions
 _BLOCKS = (128, 1024)  # used if the source contains no block sizes
+# Elements along a line; a sum in bfloat16 stops growing at 256, one in float16 at 2,048. Sums and products take more,
+# because a kernel may add them in some hundred lanes.
+LINE, LINE_OF_SUM = 4099, 65_539
+LONG = 40  # tensors in a list
+_MOST_PRODUCTS = 2  # products of the source's integers that are tried as numbers of elements
 _MOST_LARGE = 6  # sizes above 4,096 that are tried for each dimension
 _TRIED = 64  # sets of sites that are tried as one size
 _TOGETHER = 5  # sites in one size
@@ -107,10 +112,32 @@ def _flat(
             yield f"{count} elements", _every(arguments, draw)
 
 
-def large(overload: str, arguments: Arguments, generator: torch.Generator) -> Iterator[tuple[str, Arguments]]:
-    """Yield more elements than 16 bits can count if the work is linear in them, else more lines than usual."""
+def lengths(arguments: Arguments, blocks: Sequence[int]) -> Iterator[tuple[str, Arguments]]:
+    """Yield the call with longer lists of tensors: past the source's small integers, and LONG."""
+    lists = {name: v for name, v in arguments.items() if isinstance(v, list | tuple) and v and _all_tensors(v)}
+    if lists:
+        for count in (LONG, *sorted({n + 1 for n in blocks if n < LONG - 1}, reverse=True)):
+            longer = {name: type(v)(v[i % len(v)] for i in range(count)) for name, v in lists.items()}
+            yield f"{count} tensors", {**arguments, **longer}
+
+
+def _all_tensors(values: Sequence[Any]) -> bool:
+    return all(isinstance(value, torch.Tensor) for value in values)
+
+
+def large(
+    overload: str, arguments: Arguments, generator: torch.Generator, blocks: Sequence[int] = ()
+) -> Iterator[tuple[str, Arguments]]:
+    """Yield more elements than 16 bits can count if the work is linear in them, else more lines than usual.
+
+    Products of two integers in the source may be the elements that a grid of a fixed size covers, so the call has
+    more of them, too.
+    """
     if linear(overload):
-        yield f"{LARGE} elements", _every(arguments, lambda t: like(t, [LARGE], generator))
+        products = sorted({a * b for a, b in itertools.combinations_with_replacement(blocks, 2)})
+        beyond = [n + 3 for n in products if LARGE < n < MAX_ELEMENTS]
+        for count in (LARGE, *_drawn(beyond, generator)[:_MOST_PRODUCTS]):
+            yield f"{count} elements", _every(arguments, partial(_drawn_like, generator=generator, shape=[count]))
         return
     known = _sizes_of(overload, arguments)
     of_lines = [
@@ -121,6 +148,24 @@ def large(overload: str, arguments: Arguments, generator: torch.Generator) -> It
         if stands(overload, changed):
             yield f"{_named(size)} -> {MANY_LINES}", changed
             return
+
+
+def long_lines(overload: str, arguments: Arguments, generator: torch.Generator) -> Iterator[tuple[str, Arguments]]:
+    """Yield the call with many similar numbers along each line, whose sum a half-precision accumulator cannot hold."""
+    if elementwise(overload):
+        return
+    known, count = _sizes_of(overload, arguments), LINE_OF_SUM if group(overload) == "accumulate" else LINE
+    for size in [s for s in known if _is_line(s, arguments)]:
+        changed = _with(arguments, size, count, known, generator)
+        similar = _every(changed, partial(_similar, generator=generator))
+        yield f"{_named(size)} -> {count}, similar numbers", similar
+
+
+def _similar(t: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    """Return numbers from 1/2 to 1 for floats."""
+    if not t.is_floating_point():
+        return t
+    return (torch.rand(t.shape, generator=generator, dtype=torch.float64) / 2 + 0.5).to(t.dtype)
 
 
 def shrunk(arguments: Arguments) -> Arguments:

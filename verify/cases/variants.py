@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -163,12 +163,16 @@ def _factors(overload: str, arguments: Arguments) -> list[str]:
 # -- values -----------------------------------------------------------------------------------------------------------
 
 
-def values(overload: str, arguments: Arguments, generator: torch.Generator) -> Iterator[tuple[str, Arguments]]:
+def values(
+    overload: str, arguments: Arguments, generator: torch.Generator, constants: Sequence[float] = ()
+) -> Iterator[tuple[str, Arguments]]:
     """Yield the call with other contents in all floating tensors, in complex ones, and in each integer tensor.
 
-    ATen decides which contents are valid.
+    ATen decides which contents are valid. `constants` are numbers in the kernel's source.
     """
     regimes = {**(_SPECIAL if takes_infinities(overload) else {}), **_REGIMES}
+    if constants:
+        regimes = {"numbers of the source": partial(_near, constants), **regimes}
     regimes |= _OF_ELEMENTS if elementwise(overload) else {}
     for how, change in regimes.items():
         changed = _each(arguments, _on_floats(change, generator))
@@ -178,7 +182,21 @@ def values(overload: str, arguments: Arguments, generator: torch.Generator) -> I
         changed = _each(arguments, _on_parts(change, generator))
         if changed is not None:
             yield f"values: {how}", changed
+    for bits in _PAST_FLOATS:
+        changed = _each(arguments, partial(_past, bits))
+        if changed is not None:
+            yield f"values: integers past 2^{bits}", changed
     for name, value in arguments.items():
+        if isinstance(value, torch.Tensor) and value.dtype in _INDICES and value.numel():
+            for size in sorted({n for t in tensors(arguments) for n in t.shape if n > int(value.max())}):
+                some = torch.rand(value.shape, generator=generator) < 0.5  # noqa: PLR2004 - half of them
+                yield (
+                    f"values: {name} counted from the end of {size}",
+                    {
+                        **arguments,
+                        name: torch.where(some & (value >= 0), value - size, value),
+                    },
+                )
         if isinstance(value, torch.Tensor) and value.dtype in _INTEGERS and value.numel():
             whole = _whole_range(value, generator)
             yield f"values: whole range of {name}", {**arguments, name: whole}
@@ -224,6 +242,23 @@ def _sprinkled(*values: float, share: float) -> Regime:
         return new.view(t.shape)
 
     return changed
+
+
+def _past(bits: int, t: torch.Tensor) -> torch.Tensor | None:
+    """Return integers beyond those that a floating dtype holds, at their old distances from each other."""
+    fits = t.dtype in _INDICES and bits < torch.iinfo(t.dtype).bits - 1
+    return t + 2**bits if fits and t.numel() and int(t.abs().max()) < 2 ** (bits - 1) else None
+
+
+def _near(constants: Sequence[float], t: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    """Return numbers of the source and their neighbours, rounded to the dtype, at random positions."""
+    of_dtype = torch.tensor(constants, dtype=torch.float64).to(t.dtype)
+    up, down = (torch.nextafter(of_dtype, torch.full_like(of_dtype, end)) for end in (math.inf, -math.inf))
+    near = torch.cat([of_dtype, up, down])
+    near = near[near.isfinite()]
+    if not near.numel():
+        return t
+    return near[torch.randint(near.numel(), t.shape, generator=generator)]
 
 
 def _whole_range(t: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
@@ -286,7 +321,7 @@ _REGIMES: dict[str, Regime] = {
 
 
 _SPECIAL: dict[str, Regime] = {
-    "NaN and infinities": _sprinkled(math.nan, math.inf, -math.inf, -0.0, 0.0, share=0.5),
+    "NaN and infinities": _sprinkled(math.nan, -math.nan, math.inf, -math.inf, -0.0, 0.0, share=0.5),
     "some infinities": _sprinkled(math.inf, -math.inf, share=1 / 16),
     "minus infinities": _sprinkled(-math.inf, share=0.3),  # as masks produce them
     "zeros of both signs": _sprinkled(-0.0, 0.0, share=0.5),
@@ -298,6 +333,8 @@ _OF_PARTS: dict[str, Regime] = {
 _INFINITE_PARTS: dict[str, Regime] = {"infinite complex parts": _sprinkled(math.inf, -math.inf, share=1 / 16)}
 # Sums over these depend on the order of addition.
 _OF_ELEMENTS: dict[str, Regime] = {"huge": _huge, "of all magnitudes": _wide}
+_PAST_FLOATS = 26, 55  # log2 of integers that float32 and float64 hold to multiples of 4
+_INDICES = frozenset({torch.int32, torch.int64})
 _INTEGERS = frozenset({torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64})
 
 

@@ -1,14 +1,15 @@
 """Check every access in an interpreted launch: bounds, alignment and data races.
 
-The kernel never gets a real address. Each tensor argument has its own virtual region with 2^52 bytes, so an
-address identifies its argument and its distance from that argument's memory, no matter how it was computed.
-Addresses keep their low 12 bits, so their alignment is that of the real ones.
+The kernel never gets a real address. Each tensor argument has its own virtual region of at least 2^36 bytes, so an
+address identifies its argument and its distance from that argument's memory, also if an offset exceeded 32 bits.
+Addresses have 47 bits, as on a GPU. They keep their low 12 bits, so their alignment is that of the real ones.
 """
 
 from __future__ import annotations
 
 import linecache
 import sys
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,12 +20,13 @@ import torch
 
 from verify.child.guards import notes
 from verify.child.lanes import Lanes
-from verify.child.races import Access, Meetings, races
+from verify.child.races import WIDE_SCOPES, Access, Atomics, Meetings, races
 from verify.excerpts import snippet
 from verify.linking import told_line
 
-REGION = 52  # log2 of the bytes in a region
-MAX_REGIONS = 2000  # this keeps addresses positive as int64
+REGION = 1 << 36  # bytes in a region, in addition to those of its argument
+ADDRESSES = 1 << 47  # addresses of a GPU are below
+_WRAP = 1 << 64
 MAX_REPORTS = 20
 # accesses by one program instance without new information, after which it counts as waiting for another
 MAX_IDLE = 20_000
@@ -46,7 +48,7 @@ class Region:
         start: Address at which the tensor begins.
         low: First valid address.
         high: End address, exclusive.
-        offset: Value to subtract to get the real address.
+        offset: Value to subtract, modulo 2^64, to get the real address.
         storage: Storage address; two arguments may share one.
         protected: Overload argument that owns the memory, if kernels must not write it; else empty.
     """
@@ -84,11 +86,13 @@ class Launch:
         self.index = 0  # index of the program instance, in natural order
         self.alone = True  # a single program instance cannot race with another
         self.atomic = False  # True while a load or store is part of an atomic
+        self.sem, self.scope = "acquire_release", "gpu"  # memory order and scope of the current atomic
         self.stalled = False  # True if a program instance was found to wait for another
         self.storages: dict[int, int] = {}  # bytes of each storage, by its address
         self._file = file
         self._memory = memory
-        self._regions: dict[int, Region] = {}
+        self._regions: list[Region] = []
+        self._bounds: list[int] = [REGION]  # address at which each region begins, and the end of the last one
         self._log: list[Access] = []
         self._lanes = 0
         self._programs: dict[int, tuple[int, int, int]] = {}
@@ -102,23 +106,29 @@ class Launch:
 
     def register(self, name: str, tensor: torch.Tensor) -> int:
         """Assign a region to `tensor` and return the address that the kernel gets."""
-        number = len(self._regions) + 1
-        if number > MAX_REGIONS:
-            raise ValueError(f"{self.kernel}: more than {MAX_REGIONS} tensor arguments")
         storage = tensor.untyped_storage()
         base, length = storage.data_ptr(), storage.nbytes()
         if length:
             self.storages[base] = length
         real = base + int(tensor.storage_offset()) * tensor.element_size()  # the `data_ptr` of an empty tensor is 0
         first, length = self._memory.groups.get(base, (base, length))
-        # The region number is in the upper bits, so that it can be read from any address. The tensor starts in
-        # the middle of the region, so that negative offsets stay in the region too.
-        start = (number << REGION) + (1 << REGION - 1) + (real & 0xFFF)
+        # The tensor starts in the middle, so that negative offsets stay in the region too, and at another place of it
+        # than its neighbours, so that an offset that is 2^32 elements off does not meet their elements.
+        begin = self._bounds[-1]
+        start = begin + REGION // 2 + (len(self._regions) * 0x9E3779B1 % (1 << 20) << 12) + (real & 0xFFF)
+        self._bounds.append(begin + REGION + -(-length // REGION) * REGION)
+        if self._bounds[-1] > ADDRESSES:
+            raise ValueError(f"{self.kernel}: more than {len(self._regions)} tensor arguments of these sizes")
         offset = start - real
         protected = self._memory.protected.get(base, "") if base else ""
         low = first + offset
-        self._regions[number] = Region(name, start, low, low + length, np.uint64(offset), base, protected)
+        self._regions.append(Region(name, start, low, low + length, np.uint64(offset % _WRAP), base, protected))
         return start
+
+    def _region(self, address: int) -> Region | None:
+        """Return the region that an address lies in, or None."""
+        index = bisect_right(self._bounds, address) - 1
+        return self._regions[index] if 0 <= index < len(self._regions) else None
 
     def enter(self, index: int, program: tuple[int, int, int]) -> None:
         """Make this program instance the current one."""
@@ -165,7 +175,7 @@ class Launch:
         if not active.size:
             return addresses, None
         low, high = int(active.min()), int(active.max())
-        region = self._regions.get(low >> REGION)
+        region = self._region(low)
         if region is None or low < region.low or high + size > region.high or _misaligned(active, size).any():
             return self._admit_slowly(addresses, mask, size, kind, values)
         alignment = self._memory.alignment
@@ -182,9 +192,10 @@ class Launch:
     ) -> tuple[np.ndarray, np.ndarray | None]:
         """Check lane by lane, because several arguments are accessed or an address belongs to none."""
         real, allowed = addresses.copy(), np.zeros(addresses.shape, dtype=bool)
-        for number in np.unique(addresses[mask] >> np.uint64(REGION)):
-            lanes = mask & (addresses >> np.uint64(REGION) == number)
-            region = self._regions.get(int(number))
+        numbers = np.searchsorted(np.array(self._bounds, dtype=np.uint64), addresses, side="right")
+        for number in np.unique(numbers[mask]):
+            lanes = mask & (numbers == number)
+            region = self._region(int(addresses[lanes][0]))
             if region is None:
                 self._report_stray(int(addresses[lanes][0]), size, kind)
                 continue
@@ -223,9 +234,15 @@ class Launch:
             race = self.lanes.store(real, mask, values)
         if race is not None:
             address = int(addresses[mask & (real == race[0])][0])
-            region = self._regions[address >> REGION]
+            region = self._region(address)
+            assert region is not None  # because the access was admitted
             text = f"in one program, {race[1]}: at byte {address - region.start} of {region.name}"
             self._report("race", self._line(), self.program, region.name, address - region.start, text, race[2])
+
+    @property
+    def communicates(self) -> bool:
+        """Return True if a program instance used an atomic on a single element, by which others may be ordered."""
+        return bool(self._meetings)
 
     def progress(self) -> None:
         """Record that the program instance did something visible to others, so that it is not polling."""
@@ -260,9 +277,10 @@ class Launch:
         atomic = kind == "atomic" or self.atomic
         if atomic and addresses.size == 1:
             cell = int(addresses[0] - region.offset)
-            self._meetings.setdefault(self.index, {}).setdefault(cell, []).append(self._clock)
-        values = None if atomic else values
-        self._log.append(Access(region, self.index, self._clock, self._line(), addresses, values, atomic))
+            meetings = self._meetings.setdefault(self.index, {}).setdefault(cell, Atomics())
+            meetings.add(self._clock, self.sem, self.scope)
+        values, narrow = None if atomic else values, atomic and self.scope not in WIDE_SCOPES
+        self._log.append(Access(region, self.index, self._clock, self._line(), addresses, values, atomic, narrow))
         self._lanes += addresses.size
         if self._lanes > MAX_LANES:
             self.finish()
@@ -271,9 +289,12 @@ class Launch:
         """Report the races among the accesses so far, and clear the log."""
         for race in races(self._log, self._meetings):
             region, first, second = race.access.region, self._programs[race.other], self._programs[race.access.program]
-            offset = race.address + int(region.offset) - region.start
+            offset = (race.address + int(region.offset)) % _WRAP - region.start
             action = "stored different values at" if race.stores else "accessed, and one changed,"
-            text = f"programs {first} and {second} {action} byte {offset} of {region.name}: no atomics order them"
+            cause = "no atomics order them"
+            if race.narrow:
+                action, cause = "use atomics at", "scope='cta' is no atomic for other programs; use scope='gpu'"
+            text = f"programs {first} and {second} {action} byte {offset} of {region.name}: {cause}"
             self._report("race", race.access.line, second, region.name, offset, text, race.stores)
         self._log, self._lanes = [], 0
 
@@ -291,7 +312,7 @@ class Launch:
     def _report_stray(self, address: int, size: int, kind: str) -> None:
         cause = "a pointer that was computed or loaded, or an offset far out"
         text = f"{kind} of {size} bytes at an address that belongs to no argument: {cause}"
-        self._report("bounds", self._line(), self.program, "", address & (1 << REGION) - 1, text)
+        self._report("bounds", self._line(), self.program, "", address % REGION, text)
 
     def _report_protected(self, region: Region, address: int, kind: str) -> None:
         offset = address - region.start

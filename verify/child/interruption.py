@@ -1,8 +1,8 @@
 """Run program instances in the middle of another one, as on a GPU; the interpreter would run them in sequence.
 
-A program instance is interrupted at an atomic by other complete ones, because kernels may wait, count or lock
-there. The values that it then sees and leaves differ from those of a sequential run. If the interrupting program
-instance waits for the interrupted one, its effects are undone.
+A program instance is interrupted before and after an atomic by other complete ones, because kernels may wait, count
+or lock there, and before a load if the launch has atomics. The values that it then sees and leaves differ from those of
+a sequential run. If the interrupting program instance waits for the interrupted one, its effects are undone.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from verify.child.accesses import Launch
 from verify.child.unspecified import unspecified
 
 MOST = 16  # interruptions per launch
+MOST_AT_LOADS = 8  # of these, before loads
 MOST_BYTES = 1 << 24  # bytes of memory copied for each interruption
 
 
@@ -30,17 +31,19 @@ class Programs:
     def __init__(self, launch: Launch, order: Sequence[int], run: Callable[[int], None]) -> None:
         self._launch, self._run, self._waiting = launch, run, deque(order)
         self._interrupted = False
-        self._left = MOST
+        self._left, self._left_at_loads = MOST, MOST_AT_LOADS
 
     def run(self) -> None:
         while self._waiting:
             self._run(self._waiting.popleft())
 
-    def interrupt(self) -> None:
-        """Possibly run the next program instance, now that the current one has reached an atomic."""
-        if self._interrupted or not self._waiting or not self._left or not unspecified.chance():
+    def interrupt(self, at_load: bool = False) -> None:
+        """Possibly run the next program instance, now that the current one has reached an atomic or a load."""
+        left = min(self._left, self._left_at_loads) if at_load else self._left
+        if self._interrupted or not self._waiting or not left or not unspecified.chance():
             return
         self._left -= 1
+        self._left_at_loads -= at_load
         storages = self._launch.storages
         if sum(storages.values()) > MOST_BYTES:
             return

@@ -1,13 +1,19 @@
-"""Make Triton's interpreter compute as a chip that flushes denormal numbers, or whose products are less precise."""
+"""Make Triton's interpreter compute float32 as hardware may.
+
+A chip flushes denormal numbers or has less precise products, if its platform file says so. NVIDIA's GPUs read the
+operands of a product as TF32. In a repeat, quotients are one unit in the last place off, and a product and a sum become
+one operation with one rounding, as compilers for GPUs make it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from verify.child.unspecified import unspecified
 from verify.limits import PRECISIONS, ChipLimits
 
 _MANTISSA = PRECISIONS["ieee"]  # a float32's explicit bits
@@ -19,12 +25,72 @@ _COMPUTING = (
 )
 
 
-def patch_numerics(limits: ChipLimits) -> None:
-    """Apply the limits on numbers to the interpreter in this process."""
-    if limits.dot_precision:
-        _truncate_products(limits.dot_precision)
+def patch_numerics(limits: ChipLimits, backends: Collection[str]) -> None:
+    """Make the interpreter in this process compute as a chip with these limits, or as the targets' Triton backends."""
+    _contract()
+    _approximate_quotients()
+    if precision := limits.dot_precision or ("tf32" if "cuda" in backends else ""):
+        _truncate_products(precision)
     if limits.flush_denormals:
         _flush_denormals()
+
+
+def _contract() -> None:
+    """Compute a sum with a float32 product as one operation, in a repeat: Triton lets LLVM contract them."""
+    from triton.runtime import interpreter
+
+    builder = interpreter.InterpreterBuilder
+    multiply = builder.create_fmul
+
+    def create_fmul(self: Any, lhs: Any, rhs: Any) -> Any:
+        result = multiply(self, lhs, rhs)
+        if unspecified.hardware and result.data.dtype == np.float32:
+            result.factors = lhs.data, rhs.data
+        return result
+
+    def contracted(function: Callable[..., Any], sign: int) -> Callable[..., Any]:
+        def call(self: Any, lhs: Any, rhs: Any) -> Any:
+            result = function(self, lhs, rhs)
+            product, other, signs = (lhs, rhs, (1, sign)) if hasattr(lhs, "factors") else (rhs, lhs, (sign, 1))
+            if not hasattr(product, "factors"):
+                return result
+            # A product of two float32 numbers is exact in float64; its sum is rounded to float64 and then to float32,
+            # which differs from one rounding in one of 2^29 cases.
+            with np.errstate(all="ignore"):
+                x, y = (factor.astype(np.float64) for factor in product.factors)
+                whole = signs[0] * (x * y) + signs[1] * other.data.astype(np.float64)
+                return type(result)(whole.astype(np.float32), result.dtype.scalar)
+
+        return call
+
+    builder.create_fmul = create_fmul
+    builder.create_fadd, builder.create_fsub = contracted(builder.create_fadd, 1), contracted(builder.create_fsub, -1)
+
+
+def _approximate_quotients() -> None:
+    """Let inexact quotients of float32 be off by one unit in the last place, in a repeat.
+
+    A division is `div.full.f32` in PTX, which is off by two at most. `tl.div_rn` is rounded to nearest.
+    """
+    from triton.runtime import interpreter
+
+    builder = interpreter.InterpreterBuilder
+    divide = builder.create_fdiv
+
+    def create_fdiv(self: Any, lhs: Any, rhs: Any) -> Any:
+        result = divide(self, lhs, rhs)
+        if not unspecified.hardware or result.data.dtype != np.float32:
+            return result
+        with np.errstate(all="ignore"):
+            inexact = result.data.astype(np.float64) * rhs.data != lhs.data  # the product is exact in float64
+            bits = result.data.view(np.uint32)
+            # which way: by a bit of the quotient, so that equal operands have equal quotients
+            towards = np.where(bits & np.uint32(4), np.float32(np.inf), np.float32(0))
+            moved = np.nextafter(result.data, np.copysign(towards, result.data))
+        usual = inexact & np.isfinite(moved) & (np.abs(result.data) > np.finfo(np.float32).tiny)
+        return type(result)(np.where(usual, moved, result.data), result.dtype.scalar)
+
+    builder.create_fdiv = create_fdiv
 
 
 def _truncate_products(default: str) -> None:

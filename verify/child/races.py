@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -15,8 +15,33 @@ if TYPE_CHECKING:
 
 MAX_PAIRS = 100  # conflicting pairs of program instances to examine for each storage
 
-Meetings: TypeAlias = dict[int, dict[int, list[int]]]
-"""By program instance and address: the times at which it used an atomic on one element there."""
+# Scopes of atomics that hold between program instances, and the orders that publish and that acquire, as Triton names
+# them.
+WIDE_SCOPES = frozenset({"gpu", "system"})
+_RELEASING, _ACQUIRING = (frozenset({order, "acquire_release"}) for order in ("release", "acquire"))
+
+
+@dataclass
+class Atomics:
+    """Times at which a program instance used atomics on one element, in ascending order.
+
+    An atomic orders memory only by its `sem` (PTX ISA, memory consistency model): a releasing one publishes the
+    accesses before it, an acquiring one sees those that were published, and a relaxed one does neither. With scope
+    `cta` it orders nothing between program instances.
+    """
+
+    releases: list[int] = field(default_factory=list)
+    acquires: list[int] = field(default_factory=list)
+
+    def add(self, time: int, sem: str, scope: str) -> None:
+        """Record an atomic with this memory order and scope."""
+        if scope in WIDE_SCOPES:
+            self.releases += [time] if sem in _RELEASING else []
+            self.acquires += [time] if sem in _ACQUIRING else []
+
+
+Meetings: TypeAlias = dict[int, dict[int, Atomics]]
+"""By program instance and address: its atomics on one element there."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +58,7 @@ class Access:
         addresses: uint64, [lanes].
         values: Values to store.
         atomic: True for an atomic.
+        narrow: True for an atomic whose scope is one program instance.
     """
 
     region: Region
@@ -42,19 +68,22 @@ class Access:
     addresses: np.ndarray
     values: np.ndarray | None
     atomic: bool = False
+    narrow: bool = False
 
 
 @dataclass(frozen=True)
 class Race:
     """Conflict between `access` and the program instance `other` at the real `address`.
 
-    `stores` is True if both store there, and their values differ.
+    `stores` is True if both store there, and their values differ. `narrow` is True if both use atomics, and the scope
+    of one is a single program instance.
     """
 
     access: Access
     other: int
     address: int
     stores: bool
+    narrow: bool = False
 
 
 @dataclass(frozen=True)
@@ -82,10 +111,11 @@ def races(log: Sequence[Access], meetings: Meetings) -> Iterator[Race]:
     - Both store there, and their last values differ.
     - One accesses a cell that only the other stores.
     - One loads a cell that only the other changes by atomics.
+    - Both use atomics on it, and the scope of one is a single program instance.
 
     Atomics on one element establish an order, as in a lock or in a counter of finished program instances. The
-    order holds if the earlier program instance used an atomic after its access, and then the later one used an
-    atomic on the same address before its own access.
+    order holds if the earlier program instance used a releasing atomic after its access, and then the later one used
+    an acquiring atomic on the same address before its own access.
 
     Args:
         log: Accesses of a launch.
@@ -109,6 +139,20 @@ def _of_storage(accesses: list[Access], meetings: Meetings) -> Iterator[Race]:
     for readers, writers in ((stores, stores), (loads, stores), (atomics, stores), (loads, atomics)):
         if readers and writers:
             yield from _between(readers, writers, size, meetings)
+    if any(access.narrow for access in atomics):
+        yield from _too_narrow(atomics, meetings)
+
+
+def _too_narrow(atomics: list[Access], meetings: Meetings) -> Iterator[Race]:
+    """Yield races between atomics of two program instances, if the scope of one is a single program instance."""
+    lanes = _lanes(atomics, 1)
+    order = np.lexsort((lanes.program, lanes.cell))
+    cell, program, access = lanes.cell[order], lanes.program[order], lanes.access[order]
+    pairs = np.flatnonzero((cell[1:] == cell[:-1]) & (program[1:] != program[:-1]))
+    for at in pairs[:MAX_PAIRS].tolist():
+        first, second = atomics[access[at]], atomics[access[at + 1]]
+        if (first.narrow or second.narrow) and not _ordered(first, second, meetings):
+            yield Race(second, first.program, int(cell[at]), stores=False, narrow=True)
 
 
 def _between(readers: list[Access], writers: list[Access], size: int, meetings: Meetings) -> Iterator[Race]:
@@ -129,7 +173,7 @@ def _ordered(one: Access, other: Access, meetings: Meetings) -> bool:
     earlier, later = sorted((one, other), key=lambda access: access.time)
     after, before = meetings.get(earlier.program, {}), meetings.get(later.program, {})
     cells = after.keys() & before.keys()
-    return any(_handed_over(after[cell], earlier.time, before[cell], later.time) for cell in cells)
+    return any(_handed_over(after[cell].releases, earlier.time, before[cell].acquires, later.time) for cell in cells)
 
 
 def _handed_over(releases: list[int], since: int, acquires: list[int], until: int) -> bool:

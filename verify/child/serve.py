@@ -128,7 +128,7 @@ class KernelRunner:
             notes.spans[at] = max(notes.spans.get(at, 0), size)
         launch_log.clear(self._memory if header.get("log") else None)
         tuning.configure(header.get("configuration", 0), not self._executes or seed == TUNES)
-        simulator.configure(seed, self._job.get("alignment", 1), self._memory, read_only)
+        simulator.configure(seed, self._job.get("alignment", 1), self._memory, read_only, "hardware" in header)
         if self._executes:
             fresh.configure(zlib.crc32(b"".join(d for d in packed.data if d is not None)), seed)
         versions, before = Counters(arguments, read_only), count_threads()
@@ -242,8 +242,8 @@ def serve(
         patch_compiler(job["targets"], limits)
         if job.get("marks"):
             patch_translation()
-    if mode == EXECUTE:
-        patch_numerics(limits)
+    if mode == EXECUTE:  # also in the child of the layer `rerun`
+        patch_numerics(limits, {target["backend"] for target in job["targets"]})
     with ExitStack() as stack:
         job["directory"] = stack.enter_context(tempfile.TemporaryDirectory())
         log = Path(job["directory"]) / "stderr.txt"

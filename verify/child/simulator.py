@@ -43,7 +43,14 @@ class Simulator:
     def __init__(self) -> None:
         self.configure(0, 1, [], {})
 
-    def configure(self, seed: int, alignment: int, memory: Sequence[Rebuilt], protected: Mapping[int, str]) -> None:
+    def configure(
+        self,
+        seed: int,
+        alignment: int,
+        memory: Sequence[Rebuilt],
+        protected: Mapping[int, str],
+        hardware: bool = False,
+    ) -> None:
         """Set the options for a request.
 
         Args:
@@ -51,9 +58,10 @@ class Simulator:
             alignment: Alignment in bytes that a block's first address must have.
             memory: Rebuilt arguments.
             protected: Arguments that must not be written: names by storage address.
+            hardware: True to round, and to fill masked lanes, as hardware may.
         """
         self.seed = seed
-        unspecified.configure(seed)
+        unspecified.configure(seed, hardware)
         groups = {m.buffer.data_ptr(): (m.buffer.data_ptr() + m.start, m.nbytes) for m in memory}
         self.memory = Memory(groups, dict(protected), alignment)
 
@@ -160,21 +168,27 @@ def patch_interpreter() -> None:
 
 
 def _mark_atomics(builder: Any) -> None:
-    """Mark atomic loads and stores, which newer interpreters build from plain ones, because they are no races."""
+    """Record the memory order and the scope of atomics, and mark loads and stores that are atomic.
 
-    def marked(original: Any) -> Any:
+    Newer interpreters build atomic loads and stores from plain ones. They are no races.
+    """
+
+    def marked(original: Any, plain: bool) -> Any:
         def call(self: Any, *args: Any) -> Any:
-            _local.launch.atomic = True
+            _interrupt()
+            launch = _local.launch
+            launch.atomic, launch.sem, launch.scope = plain, *(option.name.lower() for option in args[-2:])
             try:
                 return original(self, *args)
             finally:
-                _local.launch.atomic = False
+                launch.atomic = False
 
         return call
 
-    for name in ("create_atomic_load", "create_atomic_store", "create_atomic_poll"):
-        if hasattr(builder, name):
-            setattr(builder, name, marked(getattr(builder, name)))
+    for name in ("load", "store", "poll", "rmw", "cas"):
+        function = f"create_atomic_{name}"
+        if hasattr(builder, function):
+            setattr(builder, function, marked(getattr(builder, function), plain=name in ("load", "store", "poll")))
 
 
 def _mark_waits(interpreter: Any) -> None:
@@ -212,6 +226,8 @@ def _checked(memory: Any) -> SimpleNamespace:
         return real, allowed, permitted is None or bool(permitted[mask].all())
 
     def load(pointers: Any, mask: Any, other: Any, dtype: Any) -> Any:
+        if _local.launch.communicates and not _local.launch.atomic:
+            _interrupt(at_load=True)
         real, allowed, whole = admit(pointers, mask, "load", dtype.itemsize)
         if not whole:
             other = np.where(mask & ~allowed, poison(dtype), np.asarray(other, dtype))
@@ -247,10 +263,10 @@ def _checked(memory: Any) -> SimpleNamespace:
     return SimpleNamespace(**{**native, **checked})
 
 
-def _interrupt() -> None:
+def _interrupt(at_load: bool = False) -> None:
     from triton.runtime.interpreter import interpreter_builder
 
-    _local.programs.interrupt()
+    _local.programs.interrupt(at_load)
     interpreter_builder.set_grid_idx(*_local.launch.program)
 
 

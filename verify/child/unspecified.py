@@ -20,14 +20,16 @@ POISON = (0xFF, 0x5A, 0xDA)
 class Unspecified:
     """Unspecified choices for one request.
 
-    `seed` decides them. The order of lanes is the natural one for 0, and its reverse for 1.
+    `seed` decides them. The order of lanes is the natural one for 0, and its reverse for 1. With `hardware`, they are
+    those of a GPU: junk is 0, and arithmetic rounds as compilers and approximate instructions do
+    (verify/child/numerics.py).
     """
 
     def __init__(self) -> None:
         self.configure(0)
 
-    def configure(self, seed: int) -> None:
-        self._seed = seed
+    def configure(self, seed: int, hardware: bool = False) -> None:
+        self._seed, self.hardware = seed, hardware
         self.__dict__.pop("_random", None)
 
     @cached_property
@@ -49,6 +51,8 @@ class Unspecified:
 
         They repeat every 3 lanes, so neighbours along a power of two differ.
         """
+        if self.hardware:
+            return np.zeros(shape, dtype)
         values = _poisons(np.dtype(dtype))
         spread: np.ndarray[Any, Any] = values[(np.arange(np.prod(shape, dtype=int)) + self._seed) % len(values)]
         return spread.reshape(shape)

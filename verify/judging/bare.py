@@ -5,28 +5,45 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from traces.lazy_bits import lazy_bits
+from traces.values import unpack
+from verify.cases.arguments import tensors
 from verify.cases.case import Case, spread
+from verify.cases.extended import extended, mixed
 from verify.cases.opinfo import kept_cases
 from verify.comparison.compare import SINGLE
 from verify.outcome import Outcome, Verdict
 
 MAX_USUAL = 4  # dimensions that a bare file must support
-MAX_OTHER = 3  # cases for each further dtype, in which a bare file may raise
-OTHERS = ("float64", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool")
+MAX_OTHER = 3  # OpInfo's samples for each further dtype, in which a bare file may raise
+# Variants of these, by dtype: two or one of each kind of change (verify/cases/extended.py).
+_MADE = {"float16": 12, "bfloat16": 12, "int64": 12, "float64": 6, "complex64": 6}
+_MADE_ELSE = 3
+OTHERS = ("float64", "float16", "bfloat16", "complex64", "int64", "int32", "int16", "int8", "uint8", "bool")
+INTEGERS = OTHERS[4:]
+MIXED = "two dtypes in one call"
+LAZY = "tensors with the conjugate or negative bit"
 _AS_SINGLE = "dtype is float32, expected float64"  # message of the comparison for statistics kept in single precision
 # outcomes that are allowed in dtypes that a bare file does not claim
 _RAISES = (Outcome.COMPILE_ERROR, Outcome.RUNTIME_ERROR)
 
 
+def in_usual_dtypes(samples: Sequence[Case]) -> list[Case]:
+    """Return the samples without those in which a composed operator converted to a dtype that a file may refuse."""
+    return [case for case in samples if not {*case.dtypes} & {*OTHERS[:4]}]
+
+
 def in_other_dtypes(
-    overloads: Sequence[str], chosen: Mapping[str, list[Case]], cache: Path | None
+    overloads: Sequence[str], chosen: Mapping[str, list[Case]], cache: Path | None, seed: int, source: str
 ) -> dict[tuple[str, str], list[Case]]:
-    """Move the cases that are `beyond` out of `chosen`, and add OpInfo samples in further dtypes.
+    """Move the cases that are `beyond` out of `chosen`, and add OpInfo samples and their variants in further dtypes.
 
     Args:
         overloads: Overloads that the file is judged on.
         chosen: Cases by overload; modified in place.
         cache: Directory with stored OpInfo samples, or None to add none.
+        seed: Seed for the variants.
+        source: The kernel's source, which is searched for block sizes.
 
     Returns:
         Cases by overload, and dtype or rank.
@@ -41,7 +58,13 @@ def in_other_dtypes(
             if case.overload in chosen and dtype in case.dtypes:
                 samples.setdefault((case.overload, dtype), []).append(case)
     for key, cases in samples.items():
-        taken.setdefault(key, []).extend(spread(cases, MAX_OTHER))
+        variants = extended(cases, seed, source, _MADE.get(key[1], _MADE_ELSE))
+        made = [v.case for v in variants if key[1] in v.case.dtypes and not _lazy(v.case)]
+        taken.setdefault(key, []).extend([*spread(cases, MAX_OTHER), *made])
+    for overload, cases in chosen.items():
+        recorded = [case for case in cases if not case.made]
+        if recorded and (of_two := [v.case for v in mixed(recorded)]):
+            taken.setdefault((overload, MIXED), []).extend(of_two)
     return taken
 
 
@@ -49,7 +72,7 @@ def beyond(chosen: Mapping[str, list[Case]], made: Mapping[str, list[Case]]) -> 
     """Remove from `made` the cases on which a bare file may raise, or compute in the given dtype, and return them.
 
     These cases have more dimensions than all cases that were not generated, or they request a dtype that none of
-    those has.
+    those has, or a tensor has the conjugate or negative bit.
     """
     removed: dict[tuple[str, str], list[Case]] = {}
     for overload, cases in made.items():
@@ -58,10 +81,15 @@ def beyond(chosen: Mapping[str, list[Case]], made: Mapping[str, list[Case]]) -> 
         known = {dtype for case in recorded for dtype in case.dtypes}
         for case in [case for case in cases if case.made]:
             rank, new_dtypes = max(map(len, case.shapes), default=0), [d for d in _named(case) if d not in known]
-            if rank > max(most, MAX_USUAL) or new_dtypes:
-                removed.setdefault((overload, new_dtypes[0] if new_dtypes else f"rank {rank}"), []).append(case)
+            if rank > max(most, MAX_USUAL) or new_dtypes or _lazy(case):
+                name = new_dtypes[0] if new_dtypes else LAZY if _lazy(case) else f"rank {rank}"
+                removed.setdefault((overload, name), []).append(case)
                 cases.remove(case)
     return removed
+
+
+def _lazy(case: Case) -> bool:
+    return any(lazy_bits(t) for t in tensors(unpack(case.load())))
 
 
 def _named(case: Case) -> list[str]:
@@ -93,4 +121,4 @@ def _narrows(dtype: str, verdict: Verdict) -> bool:
     """Return True if a failure in a dtype that a bare file does not claim only shows that it is not for that dtype."""
     wrong = verdict.outcome is Outcome.WRONG and verdict.layer == "compare"
     single = verdict.rule == SINGLE or verdict.detail.endswith(_AS_SINGLE)
-    return verdict.outcome in _RAISES or single or (wrong and dtype in OTHERS[3:])
+    return verdict.outcome in _RAISES or single or (wrong and dtype in (*INTEGERS, LAZY))

@@ -15,7 +15,7 @@ from verify.contract.kernel_file import KernelFile, KernelFileError
 from verify.judging.dialect import limited, violations
 from verify.lint import Profile, Violation, lint, source_in
 
-FLOATS = ("float32", "float64", "float16", "bfloat16")  # dtypes in which a bare file is tried
+FLOATS = ("float32", "float64", "float16", "bfloat16", "complex64")  # dtypes in which a bare file is tried
 _OPERATOR = re.compile(r"^#[ \t]*op:[ \t]*(\S+)", re.MULTILINE)
 
 

@@ -19,7 +19,7 @@ from verify.comparison.compare import compare, error_ratio, telling
 from verify.comparison.ghost import conjured
 from verify.comparison.laws import law_of
 from verify.comparison.open_writes import leaves_open
-from verify.contract.kernel_file import SPARSE, KernelFile
+from verify.contract.kernel_file import SPARSE
 from verify.contract.random_state import Philox
 from verify.excerpts import anonymous
 from verify.judging.asking import Children
@@ -128,7 +128,7 @@ class CaseRun:
     def _judge_refused(self, case: Case) -> Verdict:
         """Judge a call that ATen refuses: its answer is ignored, but it must not access memory outside the call."""
         before = self._asked = case.load()
-        missing = unlisted(self._job.kernel, before)
+        missing = unlisted(self._job, before)
         no_pass = skipped(case, missing or f"ATen refuses it: {case.refused}")
         if missing or self._mode != EXECUTE:
             return no_pass
@@ -337,15 +337,17 @@ def _verdict(case: Case, problem: Problem, arguments: str) -> Verdict:
     return Verdict(case.id, problem.outcome, problem.detail[:300], text, problem.layer, problem.rule)
 
 
-def unlisted(kernel: KernelFile, packed: Packed) -> str:
+def unlisted(job: Job, packed: Packed) -> str:
     """Return a message with the dtypes or layouts of the case that the kernel does not list, or ''.
 
     Complex numbers count as a dtype. A real dtype that only appears as an argument does not excuse the kernel,
-    because it must not overlook the argument.
+    because it must not overlook the argument. A bare file need not take complex numbers beside real tensors.
     """
+    kernel = job.kernel
+    listed = kernel.listed if job.strict else kernel.listed - {"complex"}
     tensor_dtypes = {ref.dtype for ref in packed.tensors}
     named = [dtype for dtype in _floating_dtypes(packed) if dtype in tensor_dtypes or "complex" in dtype]
-    missing = [dtype for dtype in named if dtype not in kernel.listed]
+    missing = [dtype for dtype in named if dtype not in listed]
     if missing:
         return f"the kernel's DTYPES do not list {', '.join(missing)}"
     sparse = holds_sparse(packed.tree) and SPARSE not in kernel.listed

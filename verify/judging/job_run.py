@@ -73,7 +73,7 @@ class Run:
             expected = reference(case, philox, self._platform.limits.flush_denormals)
         except NoReference as error:
             return Begun(str(error))
-        missing = unlisted(self._job.kernel, expected.before)
+        missing = unlisted(self._job, expected.before)
         if missing:
             return Begun(missing)
         request = drawing(self._job, configured(case.id, 0), philox)

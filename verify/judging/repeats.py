@@ -30,6 +30,7 @@ from verify.platforms import EXECUTE
 ORDERS = 2  # further orders in which the program instances of a grid run
 APART = "apart", "with 2^31 elements from one row to the next"
 ACROSS = "across", "with 2^31 elements from the first row to the last"
+HARDWARE = "rounded as hardware may (quotients, products in sums), with zeros in masked lanes"
 # additions in an order that depends on chance, or on tuning
 _FREE_ORDER = re.compile(r"\b(?:atomic_(?:add|xchg|cas)|autotune)\b")
 
@@ -83,7 +84,13 @@ class Repeats:
                 problem = Problem(Outcome.WRONG, "repeat", text, rule="order")
             if problem is not None:
                 return problem
-        return self._new_contents(expected) or (self._far(expected) if far else None)
+        return self._new_contents(expected) or self._as_hardware(expected) or (self._far(expected) if far else None)
+
+    def _as_hardware(self, expected: Expected) -> Problem | None:
+        """Repeat a case with the roundings of a GPU, and zeros in masked lanes."""
+        if self._mode != EXECUTE:
+            return None
+        return self._compared(expected, {"seed": 0, "hardware": True}, HARDWARE, "hardware")[1]
 
     def _new_contents(self, expected: Expected) -> Problem | None:
         changed = mapped(expected.before, torch.neg)

@@ -23,7 +23,7 @@ from verify.cases.in_integers import in_integers
 from verify.cases.opinfo import kept_cases
 from verify.cases.refused import refused
 from verify.contract.derive import Plan
-from verify.judging.bare import beyond, in_other_dtypes, refused_dtypes
+from verify.judging.bare import beyond, in_other_dtypes, in_usual_dtypes, refused_dtypes
 from verify.judging.candidate import Candidate
 from verify.judging.dialect import judged, refused_whole
 from verify.judging.job import REPEATS, RUN, Job
@@ -196,7 +196,8 @@ class KernelTrial:
             cases.update({variant.case.id: variant.case for variant in made})
         chosen = {o: options.arrange([c for c in cases.values() if c.id not in known]) for o, cases in by_id.items()}
         if not candidate.contract:
-            self._optional = in_other_dtypes(candidate.overloads, chosen, self._cache if options.samples else None)
+            cache = self._cache if options.samples else None
+            self._optional = in_other_dtypes(candidate.overloads, chosen, cache, options.seed, candidate.source)
         return chosen
 
     def _only(self, name: str, cases: dict[str, list[Case]]) -> dict[str, list[Case]]:
@@ -225,7 +226,8 @@ class KernelTrial:
         if candidate.contract:
             return kept_cases(self._cache, overloads, candidate.kernel.dtypes)
         groups = (kept_cases(self._cache, overloads, dtypes, every=False) for dtypes in BARE_DTYPES)
-        samples = by_overload(next(filter(None, groups), []))
+        usual = (in_usual_dtypes(group) for group in groups)
+        samples = by_overload(next(filter(None, usual), []))
         return [case for overload in overloads for case in spread(samples.get(overload, []), MAX_BARE_SAMPLES)]
 
     def _in_integers(self, cases: Sequence[Case]) -> list[Case]:

@@ -10,6 +10,7 @@ from verify.lint.kinds import HOLDS_TENSORS, MUTABLE, Kind, element, join, of_di
 from verify.lint.names import parameters, shown
 from verify.lint.references import check_attribute, check_name, refuse
 from verify.lint.scope import Scope, TargetRules
+from verify.lint.texts import METHODS
 
 _OPERATOR = "compute it in a @triton.jit kernel: pass the tensor, tl.load its elements, tl.store the result"
 _ALIGNMENT = 16  # bytes: Triton specializes kernels for this alignment, and a replayed launch is checked for it
@@ -51,6 +52,9 @@ class ExpressionRules:
             return Kind.VALUE
         if node.attr == "__name__" and isinstance(value, ast.Call) and getattr(value.func, "id", "") == "type":
             return self.visit(value)  # refused, except inside an error message
+        if node.attr in METHODS:  # calls do not come here; a method's text holds an address
+            problem = f"the method {shown(node)[:60]} without a call"
+            self.findings.add("introspection", node, problem, "call it, or pass the number that it returns")
         return check_attribute(node, self.visit(value), self.scope)
 
     def visit_Call(self, node: ast.Call) -> Kind:
@@ -63,6 +67,8 @@ class ExpressionRules:
 
     def lambda_or_value(self, node: ast.expr) -> Kind:
         """Visit a grid or sort key, which may be a lambda: arithmetic on numbers, names and metadata."""
+        if isinstance(node, ast.Attribute) and self.names.dotted(node) is None:  # the method that sorts
+            return check_attribute(node, self.visit(node.value), self.scope)
         if not isinstance(node, ast.Lambda):
             return self.visit(node)
         outer = self.scope.saved()
@@ -229,6 +235,9 @@ class ExpressionRules:
         for value in (v for v in node.values if isinstance(v, ast.FormattedValue)):
             kind = self.visit(value.value)
             self.scope.handed_on(value.value, kind)
+            if _has_address(value.value):
+                problem = f"the text of {shown(value.value)[:60]} holds an address"
+                self.findings.add("introspection", value, problem, "format numbers, shapes and dtypes")
             if kind in HOLDS_TENSORS:
                 problem = "a tensor formatted as text reads its data"
                 self.findings.add("tensor-builtin", value, problem, "format its shape or dtype")
@@ -246,6 +255,12 @@ class ExpressionRules:
         kind = self.visit(node.value)
         self.targets.bind(node.target, kind)
         return kind
+
+
+def _has_address(node: ast.expr) -> bool:
+    """Return True for a generator or iterator, whose text holds its address."""
+    iterates = isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("zip", "enumerate", "reversed")
+    return iterates or isinstance(node, ast.GeneratorExp)
 
 
 def _asked_alignment(node: ast.expr) -> ast.expr | None:

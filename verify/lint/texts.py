@@ -1,9 +1,26 @@
-"""Check that formatting a text reads nothing beyond its arguments."""
+"""Check that a text reads nothing beyond its arguments, and holds no address of an object."""
 
 from __future__ import annotations
 
 import ast
 from string import Formatter
+
+_PROPERTIES = frozenset({"index", "values"})  # attributes of devices and of results with named parts, too
+# Methods that a wrapper may call; without a call each is an object whose text holds an address.
+METHODS = frozenset(
+    {
+        *(
+            name
+            for kind in (list, dict, set, str, tuple)
+            for name in dir(kind)
+            if not name.startswith("_") and name not in _PROPERTIES
+        ),
+        *("stride", "size", "dim", "numel", "nelement", "element_size", "data_ptr", "storage_offset", "item"),
+        *("contiguous", "clone", "detach", "to", "view", "reshape", "expand", "permute", "transpose", "squeeze"),
+        *("unsqueeze", "flatten", "unflatten", "narrow", "select", "as_strided", "is_contiguous"),
+        *("new_empty", "new_zeros", "new_ones", "new_full", "untyped_storage", "fill_", "zero_"),
+    }
+)
 
 
 def plain_fields(node: ast.expr) -> bool:
