@@ -199,9 +199,12 @@ def coverage_tables(coverage: Coverage, missing: str, next_: str, stronger: Call
 
 
 def _not_in_the_dialect(lost: Mapping[str, int]) -> list[str]:
-    """Return a line with the overloads that each lack of the platform's dialect costs."""
+    """Return lines with the overloads that each lack of the platform's dialect costs, and each of its limits."""
     counts = [f"{lack}: {number} overload{'' if number == 1 else 's'}" for lack, number in lost.items()]
-    return [f"  not in the dialect {'; '.join(counts)}"] if counts else []
+    limits = [count.removeprefix("limit ") for count in counts if count.startswith("limit ")]
+    names = [count for count in counts if not count.startswith("limit ")]
+    lines = [f"  not in the dialect {'; '.join(names)}"] if names else []
+    return lines + ([f"  beyond a limit     {'; '.join(limits)}"] if limits else [])
 
 
 def named_counts(calls: Mapping[str, int]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -46,6 +46,8 @@ class Document:
             raise UserError(f"{path}: not YAML ({' '.join(str(error).split())[:200]})") from error
         if not isinstance(data, dict) or root is None:
             raise UserError(f"{path}: not a mapping of names to values; see docs/platforms")
+        for key in _repeated(root):
+            raise UserError(f"{path}:{key.start_mark.line + 1}: {key.value} is set twice; remove one of them")
         return cls(path, data, root)
 
     def error(self, location: Where, message: str) -> UserError:
@@ -63,6 +65,17 @@ class Document:
                 break
             node, line = part
         return line + 1
+
+
+def _repeated(node: yaml.Node) -> Iterator[yaml.Node]:
+    """Yield the keys that a mapping sets again; YAML forbids them, and PyYAML takes the last one."""
+    if isinstance(node, yaml.MappingNode):
+        keys = [key for key, _ in node.value]
+        texts = [key.value for key in keys]
+        yield from (key for i, key in enumerate(keys) if isinstance(key.value, str) and key.value in texts[:i])
+    for child in node.value if isinstance(node.value, list) else ():
+        for part in child if isinstance(child, tuple) else (child,):
+            yield from _repeated(part)
 
 
 def _part(node: yaml.Node, step: str | int) -> tuple[yaml.Node, int] | None:

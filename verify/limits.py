@@ -62,3 +62,14 @@ def _immutable(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {name: _immutable(item) for name, item in value.items()}
     return tuple(value) if isinstance(value, list) else value
+
+
+def describe(limits: ChipLimits) -> list[str]:
+    """Return the limits that are set, each as its name and value."""
+    return [f"{name} {_text(value)}" for name, value in limits.stated().items()]
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return "; ".join(f"{name}: {_text(item)}" for name, item in value.items())
+    return " ".join(map(str, value)) if isinstance(value, tuple) else str(value)

@@ -306,6 +306,7 @@ def _of_file(path: Path, above: tuple[Path, ...] = ()) -> Platform:
     elif is_file(fields.get("lint", "")):
         fields["lint"] = str(resolved.parent / fields["lint"])
     inherited = {name: value for name, value in vars(base_platform).items() if name not in ("sha256", "typed")}
+    inherited["description"] = f"based on {base}, without a description"
     stated = {**document.data, "base": base_platform.sha256}
     if is_file(fields.get("lint", "")) and not isinstance(document.data.get("lint"), dict):
         stated["lint"] = loaded(Path(fields["lint"]))  # an edit to the dialect's own file changes verdicts, too

@@ -26,6 +26,7 @@ from verify.judging.dialect import outside, refused_file
 from verify.judging.job import RUN, Job
 from verify.judging.judge import Judge
 from verify.judging.verdicts import VerdictStore
+from verify.limits import describe
 from verify.linking import written
 from verify.lint import Violation, load_profile
 from verify.lint.profile import DEFAULT
@@ -114,6 +115,12 @@ def check(name: str, library: Callable[[Platform], Library], on_step: Callable[[
     detail = f"{profile.name}: dtypes {', '.join(profile.dtypes)}{_rules(platform, profile)}"
     tries: list[Callable[[], CheckStep]] = [
         lambda: CheckStep("dialect", True, detail),
+        *(
+            [lambda: CheckStep("limits", True, ", ".join(describe(platform.limits)))]
+            if platform.limits.stated()
+            else []
+        ),
+        *([partial(_brought_up, platform)] if platform.device and platforms.is_file(platform.typed) else []),
         *(partial(_compiled, platform, target) for target in platform.targets),
         partial(_executed, platform),
     ]
@@ -156,6 +163,18 @@ def _rules(platform: Platform, profile: Any) -> str:
     """Return the dialect's rules as text."""
     rules = [*sorted(profile.forbidden), *([f"alignment {platform.alignment} bytes"] if platform.alignment else [])]
     return f"; {', '.join(rules)}" if rules else ""
+
+
+def _brought_up(platform: Platform) -> CheckStep:
+    """Check that the module provides the device."""
+    if not platform.module:
+        missing = "no module: kernels are judged, but capture, run and enablekit.use need one, such as torch_mychip"
+        return CheckStep("device", True, f"{platform.device}, {missing}")
+    try:
+        platform.bring_up()
+    except UserError as error:
+        return CheckStep("device", False, str(error))
+    return CheckStep("device", True, f"{platform.module} provides {platform.device}")
 
 
 def _compiled(platform: Platform, target: Target) -> CheckStep:

@@ -20,6 +20,11 @@ SHARED_BYTES: dict[int | str, int] = {
     **{"gfx90a": 65536, "gfx942": 65536, "gfx950": 163840},
 }
 USUAL_SHARED_BYTES = 65536
+# Type of an architecture by backend, with an example.
+_ARCHITECTURES: dict[str, tuple[type, str]] = {
+    "cuda": (int, "numbers, such as --arch 90"),
+    "hip": (str, "names, such as --arch gfx942"),
+}
 WAVES = {"hip": 64}  # threads per warp, by backend; 32 elsewhere
 SMALL = 1  # block size from which the search for the smallest failing form begins
 
@@ -98,9 +103,13 @@ def discover(options: DiscoverOptions) -> Discovery:
     """Run the catalogue.
 
     Raises:
-        UserError: This Triton has no such backend, the device cannot be used, or a pattern matches nothing.
+        UserError: This Triton has no such backend, the device cannot be used, a pattern matches nothing, or nothing
+            works.
     """
     entries = catalogue(options.only)
+    kind, example = _ARCHITECTURES.get(options.backend, (object, ""))
+    if not isinstance(options.arch, kind):
+        raise UserError(f"--arch {options.arch!r}: {options.backend} takes {example}")
     with _judging(options) as (pool, reference):
         described = pool.describe()
         if "problem" in described:
@@ -111,6 +120,12 @@ def discover(options: DiscoverOptions) -> Discovery:
             _run(reference, entries, references, "interpreter")
         _run(pool, entries, answers, f"{'run on' if options.device else 'compile for'} {_name(described['target'])}")
         verdicts = explained({e.name: verdict(e, answers[e.name], references.get(e.name)) for e in entries})
+        if all(v.failed for v in verdicts.values()):
+            first = next(iter(verdicts.values()))
+            raise UserError(
+                f"nothing of the catalogue works for {_name(described['target'])}, such as {first.entry.name}: "
+                f"{first.message}; check --backend and --arch, or name more entries by --only"
+            )
         verdicts = dict(_smallest_forms(verdicts, pool, reference))
     return Discovery(
         options.device, options.module, described["target"], described["triton"], described["torch"], verdicts

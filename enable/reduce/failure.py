@@ -19,6 +19,7 @@ from traces.values import Bytes, unpack
 from verify.cases.case import Case, case_of_values
 from verify.contract.kernel_file import KernelFile, KernelFileError
 from verify.judging.candidate import Candidate, completed, read_candidate
+from verify.judging.dialect import lacking
 from verify.judging.job import RUN, Job
 from verify.judging.judge import Judge
 from verify.lint import load_profile
@@ -178,7 +179,16 @@ class Trials:
 
 @contextmanager
 def trials(failing: FailingCase, judge: Judge, workspace: Workspace) -> Iterator[Trials]:
-    """Provide the trials for a failing case; a failure to compile is tried on its target alone, without running."""
+    """Provide the trials for a failing case; a failure to compile is tried on its target alone, without running.
+
+    Raises:
+        UserError: The failure is not the compiler's.
+    """
+    if lacking(failing.verdict.detail):
+        raise UserError(
+            f"case {failing.job.cases[0].id}: {failing.verdict.detail}; the platform's file says so, not the compiler, "
+            "so there is nothing to reduce"
+        )
     if RUN not in failing.job.off:
         yield Trials(judge, failing.job, failing.verdict, None)
         return

@@ -237,13 +237,22 @@ class ProposalTrial:
         elsewhere = [c for c in recorded_cases if change.concerns(c.overload) and not change.serves(c.overload)]
         verdicts = self._judge(elsewhere, change.after)
         unserved = [c for c in self._served(self._recorded_cases) if self._is_skipped(c)] + self._in_lost_dtypes()
-        outcomes = {c.id: verdicts.get(c.id, Verdict(c.id, Outcome.SKIPPED, _GONE)) for c in (*unserved, *elsewhere)}
+        outcomes = {
+            c.id: verdicts.get(c.id, Verdict(c.id, Outcome.SKIPPED, self._gone(c))) for c in (*unserved, *elsewhere)
+        }
         failed = {c: v for c, v in outcomes.items() if v.outcome is not Outcome.PASS}
         regressed = self._regressed([case for case in (*unserved, *elsewhere) if case.id in failed])
         if not regressed:
             return None
         failed = {c: failed[c] for c in regressed}
         return self._refused([_line(regressed, _REGRESSED, failed)], regressed, (), failed)
+
+    def _gone(self, case: Case) -> str:
+        """Return why no kernel would serve a case."""
+        lost = [dtype for dtype in case.dtypes if dtype not in self._change.kernel.dtypes]
+        verdict = self._trial.verdicts.get((case.overload, case.id))
+        reason = verdict.detail if verdict else f"the file's DTYPES do not list {', '.join(lost)}" if lost else ""
+        return f"{_GONE}: {reason}" if reason else _GONE
 
     def _is_skipped(self, case: Case) -> bool:
         """Return True if the trial skipped the case."""

@@ -143,6 +143,12 @@ def test_a_target_is_discovered_checked_and_reported(enable, tmp_path, monkeypat
             ["--device", "cpu", "-o", "x.yaml"],
             "; install the chip's Triton plugin, or compile only: --backend NAME --arch",
         ),
+        (["--backend", "cuda", "--arch", "gfx942", "-o", "x.yaml"], "--arch 'gfx942': cuda takes numbers, such as"),
+        (["--backend", "hip", "--arch", "90", "-o", "x.yaml"], "--arch 90: hip takes names, such as --arch gfx942"),
+        (
+            ["--backend", "hip", "--arch", "gfx9999", "-o", "x.yaml", "--only", "tl.erf"],
+            "nothing of the catalogue works for hip gfx9999, such as",
+        ),
         (["--backend", "cuda", "--arch", "90", "-o", "cuda.yaml"], "'cuda' is a platform of the toolkit"),
         (["--backend", "cuda", "--arch", "90", "-o", "my chip.yaml"], "is no platform name"),
         (["--backend", "cuda", "--arch", "90", "-o", "x.yaml", "--only", "tl.tahn"], "matches 'tl.tahn'"),

@@ -146,6 +146,12 @@ def test_the_trial_has_the_same_verdicts_and_reasons(judge, platform, tmp_path):
         assert outcome is Outcome.PASS or (result.layer, result.detail) == ("lint", of_job.detail)
 
 
+def test_a_method_is_refused_like_its_function(judge):
+    by_size = {n: judge.judge([job(NEG.replace("tl.erf(x)", "x.erf()"), case(n))]).popitem()[1] for n in (1, 2)}
+    assert by_size[1].outcome is Outcome.PASS and by_size[2].outcome is Outcome.COMPILE_ERROR
+    assert "erf" in by_size[2].detail and "neg.py:17" in by_size[2].detail, by_size[2].detail
+
+
 def test_what_no_call_decides_refuses_the_file(judge, platform):
     source = NEG.replace("n = self.numel()", "n = len(torch.broadcast_shapes(self.shape)) and self.numel()")
     refused = refusal(job(source), platform)

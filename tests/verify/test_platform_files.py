@@ -87,6 +87,7 @@ def test_files_build_on_files(written):
         (("  forbidden:", "  forbiden:"), 9, "unknown field 'forbiden'"),
         (("description: ", "name: cuda #"), 3, "'cuda' is a platform of the toolkit"),
         (("targets: ", "targets: ]"), 4, "not YAML"),
+        (("alignment: 32 ", "alignment: 32\nalignment: 64 "), 7, "alignment is set twice; remove one of them"),
     ],
 )
 def test_what_is_wrong_is_told_with_its_line(written, change, line, told):

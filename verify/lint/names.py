@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from itertools import islice
 from typing import TypeAlias
 
-from verify.lint.profile import LAYOUTS, Profile
+from verify.lint.profile import DEFAULT, LAYOUTS, Profile, load_profile
 from verify.syntax import walk
 
 Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
@@ -346,4 +346,8 @@ def refused_name(dotted: str, inside_kernel: bool, profile: Profile) -> tuple[st
 
 
 def _advice(dotted: str, profile: Profile, choices: set[str] | frozenset[str], default: str) -> str:
-    return profile.instead(dotted) or similar(dotted, choices) or default
+    if hint := profile.instead(dotted):
+        return hint
+    if dotted in load_profile(DEFAULT).kernel.names:  # a platform lacks it, so it is not misspelt
+        return "write it with functions that the platform has"
+    return similar(dotted, choices) or default

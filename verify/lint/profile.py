@@ -343,10 +343,18 @@ def _inherit(raw: dict[str, Any]) -> dict[str, Any]:
     raw = dict(raw)
     whole = deepcopy(_inherit(_read(raw.pop("base"))))
     _edit(whole, raw.pop("add", {}), ("add",))
-    _edit(whole, raw.pop("remove", {}), ("remove",))
+    removed = raw.pop("remove", {})
+    _edit(whole, removed, ("remove",))
+    _remove_methods(whole["kernel"], removed.get("kernel", {}).get("names", ()))
     for key, value in raw.items():
         whole[key] = {**whole[key], **value} if isinstance(value, dict) else value
     return whole
+
+
+def _remove_methods(kernel: dict[str, Any], names: Iterable[str]) -> None:
+    """Remove the tensor methods of functions that were removed, such as `x.erf()` for `tl.erf`."""
+    methods = {name.removeprefix("tl.") for name in names}
+    kernel["attributes"] = [name for name in kernel["attributes"] if name not in methods]
 
 
 def _edit(into: dict[str, Any], changes: dict[str, Any], where: tuple[str, ...]) -> None:
