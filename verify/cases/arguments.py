@@ -10,7 +10,7 @@ import torch
 
 from verify.operators import linear
 
-MAX_ELEMENTS = (1 << 21) + 4  # limit for one argument or result if the work of the operator is linear in it
+MAX_ELEMENTS = (1 << 19) + 4  # limit for one argument or result if the work of the operator is linear in it
 MAX_OTHERS = 10_000  # limit for other operators, unless the elements form only a few lines
 MAX_FEW_LINES = 4  # a tensor with up to this many lines may exceed MAX_OTHERS
 LAST = -1  # used instead of a dimension: the whole tensor's last element

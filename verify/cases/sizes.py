@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import torch
 
 from verify.cases.apart import matters_as_much, needed_places
-from verify.cases.arguments import MAX_ELEMENTS, MAX_FEW_LINES, MAX_OTHERS, Arguments, tensors
+from verify.cases.arguments import MAX_FEW_LINES, MAX_OTHERS, Arguments, tensors
 from verify.cases.oracle import idle, stands
 from verify.cases.places import Site, choices, places, resized
 from verify.cases.variants import like
@@ -29,9 +29,12 @@ _CHANNELS_LAST = {4: torch.channels_last, 5: torch.channels_last_3d}  # by numbe
 _BLOCKS = (128, 1024)  # used if the source contains no block sizes
 # Elements along a line; a sum in bfloat16 stops growing at 256, one in float16 at 2,048. Sums and products take more,
 # because a kernel may add them in some hundred lanes.
-LINE, LINE_OF_SUM = 4099, 65_539
+LINE, LINE_OF_SUM = 4099, 65_539  # the latter in half precision
 LONG = 40  # tensors in a list
-_MOST_PRODUCTS = 2  # products of the source's integers that are tried as numbers of elements
+# A product of two of the source's integers that is tried as a number of elements; a program takes some milliseconds in
+# Triton's interpreter.
+_MOST_PRODUCTS, _MAX_PRODUCT = 1, 1 << 19
+_HALVES = frozenset({torch.float16, torch.bfloat16})
 _MOST_LARGE = 6  # sizes above 4,096 that are tried for each dimension
 _TRIED = 64  # sets of sites that are tried as one size
 _TOGETHER = 5  # sites in one size
@@ -135,7 +138,7 @@ def large(
     """
     if linear(overload):
         products = sorted({a * b for a, b in itertools.combinations_with_replacement(blocks, 2)})
-        beyond = [n + 3 for n in products if LARGE < n < MAX_ELEMENTS]
+        beyond = [n + 3 for n in products if LARGE < n <= _MAX_PRODUCT]
         for count in (LARGE, *_drawn(beyond, generator)[:_MOST_PRODUCTS]):
             yield f"{count} elements", _every(arguments, partial(_drawn_like, generator=generator, shape=[count]))
         return
@@ -154,7 +157,8 @@ def long_lines(overload: str, arguments: Arguments, generator: torch.Generator) 
     """Yield the call with many similar numbers along each line, whose sum a half-precision accumulator cannot hold."""
     if elementwise(overload):
         return
-    known, count = _sizes_of(overload, arguments), LINE_OF_SUM if group(overload) == "accumulate" else LINE
+    known, half = _sizes_of(overload, arguments), any(t.dtype in _HALVES for t in tensors(arguments))
+    count = LINE_OF_SUM if half and group(overload) == "accumulate" else LINE
     for size in [s for s in known if _is_line(s, arguments)]:
         changed = _with(arguments, size, count, known, generator)
         similar = _every(changed, partial(_similar, generator=generator))
