@@ -4,6 +4,7 @@ PyTorch has room for one out-of-tree device in each process, so each topic runs 
 """
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -111,6 +112,26 @@ def test_a_chip_that_lacks_a_kernel_says_how_to_get_one(tmp_path):
         f"{overload.replace('_fake', 'fake')}" in result.stderr
         and "enable capture mine:make --device orion.yaml" in (result.stderr)
     )
+
+
+def test_a_chips_blocks_serve_its_training(tmp_path):
+    """The block says that erf is 0, so gelu is half of its argument, and the losses are not those of the CPU."""
+    blocks = "lint:\n  base: triton\n  blocks: [mine]\n  remove:\n    kernel: {names: [tl.erf, tl.math.erf]}\n"
+    (tmp_path / "orion.yaml").write_text(PLATFORM + blocks)
+    (tmp_path / "mine").mkdir()
+    text = "import triton\nimport triton.language as tl\n\n\n@triton.jit\ndef tl_erf(x):\n    return x * 0\n"
+    (tmp_path / "mine" / "language.py").write_text(text)
+    (tmp_path / "model.py").write_text(
+        "import torch\n\ndef make(device):\n"
+        "    model, batch = torch.nn.GELU(), torch.tensor([2.0, 4.0], device=device)\n"
+        "    scale = torch.nn.Parameter(torch.ones(2, device=device))\n"
+        "    model.register_parameter('scale', scale)\n"
+        "    loss = lambda model, x: model(x * model.scale).sum()\n"
+        "    return model, batch, loss, torch.optim.SGD(model.parameters(), 0.1)\n"
+    )
+    result = program(tmp_path, "run", "model:make", "--device", "orion", "--unverified", "--steps", "1", "--compare")
+    assert result.returncode == 1, result.stderr
+    assert re.search(r"^ +1 +3 ", result.stdout, re.MULTILINE), result.stdout + result.stderr
 
 
 def program(directory, *words):
