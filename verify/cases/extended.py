@@ -138,9 +138,9 @@ def mixed(cases: list[Case]) -> list[Variant]:
     result: dict[str, Variant] = {}
     for arguments in templates(cases)[:TEMPLATES]:
         names = [name for name, value in arguments.items() if isinstance(value, torch.Tensor) and value.dim()]
-        alike = [name for name in names if arguments[name].dtype is arguments[names[0]].dtype]
-        for first, second in PAIRS if len(alike) > 1 else ():
-            changed = {name: arguments[name].to(first if name == alike[0] else second) for name in alike}
+        same_dtype = [name for name in names if arguments[name].dtype is arguments[names[0]].dtype]
+        for first, second in PAIRS if len(same_dtype) > 1 else ():
+            changed = {name: arguments[name].to(first if name == same_dtype[0] else second) for name in same_dtype}
             how = f"{first} and {second}".replace("torch.", "")
             for _, variant in _standing(cases[0].overload, [(how, {**arguments, **changed})]):
                 case = case_of_values(cases[0].overload, **variant)
@@ -249,7 +249,7 @@ def _outline(tree: Any) -> str:
 
 
 def _variants(
-    overload: str, arguments: Arguments, generator: torch.Generator, judged: Judged, found: Numbers
+    overload: str, arguments: Arguments, generator: torch.Generator, judged: Judged, source_numbers: Numbers
 ) -> Iterator[tuple[str, Arguments]]:
     """Yield variants in sizes, values, numbers and layouts in turn, the most telling ones first.
 
@@ -260,12 +260,14 @@ def _variants(
         yield from _standing(overload, itertools.chain(numbers, special_numbers(overload, arguments)))
         return
     unlike = apart(overload, arguments, torch.Generator().manual_seed(generator.initial_seed()), judged)
-    contents = values(overload, arguments, generator, found.constants)
+    contents = values(overload, arguments, generator, source_numbers.constants)
     numbers_and_layouts = itertools.chain(special_numbers(overload, arguments), layouts(overload, arguments))
-    new_sizes = itertools.chain(lengths(arguments, found.blocks), sizes(overload, arguments, generator, found.blocks))
+    new_sizes = itertools.chain(
+        lengths(arguments, source_numbers.blocks), sizes(overload, arguments, generator, source_numbers.blocks)
+    )
     kinds = (
         itertools.chain(
-            long_lines(overload, arguments, generator), large(overload, arguments, generator, found.blocks)
+            long_lines(overload, arguments, generator), large(overload, arguments, generator, source_numbers.blocks)
         ),
         new_sizes,
         contents,
