@@ -327,11 +327,13 @@ def _checked(document: Document) -> dict[str, Any]:
     except ValidationError as error:
         # report unknown fields first: a missing field may be misspelt
         first = min(error.errors(), key=lambda e: e["type"] != "extra_forbidden")
-        location = tuple(step for step in first["loc"] if step != "[key]")
+        location = tuple(step for step in first["loc"] if step != "[key]" and not str(step).startswith("constrained-"))
         if location == ("base",) and first["type"] == "missing":
             raise document.error([], "no base: say from which platform the rest is taken, such as base: sim") from error
         if first["type"] != "extra_forbidden":
+            stated = first["input"]
             problem = first["msg"].removeprefix("Value error, ")
+            problem += f", not {stated!r}" if isinstance(stated, str | int | float) else ""
             raise document.error(location, f"{'.'.join(map(str, location))}: {problem}") from error
         near = get_close_matches(str(location[-1]), Fields.known(), 1)
         hint = f"; do you mean {near[0]}?" if near else f"; there are: {', '.join(Fields.known())}"

@@ -6,9 +6,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from copy import deepcopy
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -351,10 +352,9 @@ def _inherit(raw: dict[str, Any]) -> dict[str, Any]:
     return whole
 
 
-def _remove_methods(kernel: dict[str, Any], names: Iterable[str]) -> None:
+def _remove_methods(kernel: dict[str, Any], names: Collection[str]) -> None:
     """Remove the tensor methods of functions that were removed, such as `x.erf()` for `tl.erf`."""
-    methods = {name.removeprefix("tl.") for name in names}
-    kernel["attributes"] = [name for name in kernel["attributes"] if name not in methods]
+    kernel["attributes"] = [name for name in kernel["attributes"] if f"tl.{name}" not in names]
 
 
 def _edit(into: dict[str, Any], changes: dict[str, Any], where: tuple[str, ...]) -> None:
@@ -367,7 +367,9 @@ def _edit(into: dict[str, Any], changes: dict[str, Any], where: tuple[str, ...])
             continue
         stale = [x for x in change if (x in into[key]) != remove]
         if stale:
-            raise _Misfit((*where, key, stale[0]), f"{stale[0]!r} is {'not' if remove else 'already'} in {key}")
+            near = get_close_matches(str(stale[0]), map(str, into[key]), 1) if remove else []
+            problem = f"{stale[0]!r} is {'not' if remove else 'already'} in {key}"
+            raise _Misfit((*where, key, stale[0]), f"{problem}; do you mean {near[0]}?" if near else problem)
         into[key] = [x for x in into[key] if x not in change] if remove else [*into[key], *change]
 
 
