@@ -249,7 +249,8 @@ class KernelTrial:
         return f'[dtypes] {problem} instead: compute these, too, and write DTYPES = ("bfloat16", "float16", "float32")'
 
     def _failed(self) -> bool:
-        return any(verdict.failed for verdict in self.verdicts.values())
+        optional = {(overload, case.id) for (overload, _), cases in self._optional.items() for case in cases}
+        return any(verdict.failed for key, verdict in self.verdicts.items() if key not in optional)
 
     def _not_served(self, cases: Sequence[Case]) -> Verdict | None:
         """Return the verdict on the first case that was skipped although ATen answers it."""
