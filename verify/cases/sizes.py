@@ -29,7 +29,7 @@ _CHANNELS_LAST = {4: torch.channels_last, 5: torch.channels_last_3d}  # by numbe
 _BLOCKS = (128, 1024)  # used if the source contains no block sizes
 # Elements along a line; a sum in bfloat16 stops growing at 256, one in float16 at 2,048. Sums and products take more,
 # because a kernel may add them in some hundred lanes.
-LINE, LINE_OF_SUM = 4099, 65_539  # the latter in half precision
+LINE, LINE_OF_SUM = 4099, 16_387  # the latter in half precision
 LONG = 40  # tensors in a list
 # A product of two of the source's integers that is tried as a number of elements; a program takes some milliseconds in
 # Triton's interpreter.
