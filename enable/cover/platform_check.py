@@ -113,14 +113,12 @@ def check(name: str, library: Callable[[Platform], Library], on_step: Callable[[
     platform = platforms.load(name)
     profile = load_profile(platform.lint)
     detail = f"{profile.name}: dtypes {', '.join(profile.dtypes)}{_rules(platform, profile)}"
-    tries: list[Callable[[], CheckStep]] = [
-        lambda: CheckStep("dialect", True, detail),
-        *(
-            [lambda: CheckStep("limits", True, ", ".join(describe(platform.limits)))]
-            if platform.limits.stated()
-            else []
-        ),
-        *([partial(_brought_up, platform)] if platform.device and platforms.is_file(platform.typed) else []),
+    tries: list[Callable[[], CheckStep]] = [lambda: CheckStep("dialect", True, detail)]
+    if limits := describe(platform.limits):
+        tries.append(lambda: CheckStep("limits", True, ", ".join(limits)))
+    if platform.device and platforms.is_file(platform.typed):
+        tries.append(partial(_brought_up, platform))
+    tries += [
         *(partial(_compiled, platform, target) for target in platform.targets),
         partial(_executed, platform),
     ]

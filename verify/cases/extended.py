@@ -33,7 +33,6 @@ from verify.cases.variants import layouts, of_vectors, special_numbers, values
 T = TypeVar("T")
 
 MAX_LITERAL = 1 << 15  # larger literals in a source are not tried as block sizes
-MAX_CONSTANTS = 64  # numbers in a source that are tried as contents
 TEMPLATES = 2  # cases per overload from which variants are made
 FEW = 12  # variants from one template for each further dtype, two of each kind, before any have two changes
 SINGLY = 128  # variants with one change, before some with two changes follow

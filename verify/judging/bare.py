@@ -81,8 +81,9 @@ def beyond(chosen: Mapping[str, list[Case]], made: Mapping[str, list[Case]]) -> 
         known = {dtype for case in recorded for dtype in case.dtypes}
         for case in [case for case in cases if case.made]:
             rank, new_dtypes = max(map(len, case.shapes), default=0), [d for d in _named(case) if d not in known]
-            if rank > max(most, MAX_USUAL) or new_dtypes or _lazy(case):
-                name = new_dtypes[0] if new_dtypes else LAZY if _lazy(case) else f"rank {rank}"
+            lazy = _lazy(case)
+            if rank > max(most, MAX_USUAL) or new_dtypes or lazy:
+                name = new_dtypes[0] if new_dtypes else LAZY if lazy else f"rank {rank}"
                 removed.setdefault((overload, name), []).append(case)
                 cases.remove(case)
     return removed
