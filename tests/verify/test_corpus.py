@@ -48,7 +48,7 @@ def verifier(tmp_path_factory):
     home = tmp_path_factory.mktemp("corpus")
     platform = home / "soon.yaml"
     platform.write_text(
-        "base: sim\ncompile_seconds: 30\nexecute_seconds: 20\n"
+        "base: sim\ncompile_seconds: 30\nexecute_seconds: 60\n"
     )  # what is endless is waited for so long
     before = Path.cwd()
     os.chdir(home)  # where canaries would be written

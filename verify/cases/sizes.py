@@ -27,14 +27,13 @@ _SHAPE = [2, 3, 2, 1, 3, 2]  # for MAX_RANK dimensions
 _SIZES = (0, 1, 2, 7, 16, 17, 31, 64, 65, 131, 257)
 _CHANNELS_LAST = {4: torch.channels_last, 5: torch.channels_last_3d}  # by number of dimensions
 _BLOCKS = (128, 1024)  # used if the source contains no block sizes
-# Elements along a line; a sum in bfloat16 stops growing at 256, one in float16 at 2,048. Sums and products take more,
-# because a kernel may add them in some hundred lanes.
-LINE, LINE_OF_SUM = 4099, 16_387  # the latter in half precision
+# Elements along a line; a sum in bfloat16 stops growing at 256, one in float16 at 2,048. A kernel may add in some
+# lanes, so sums in float16 take more.
+LINE, LINE_IN_FLOAT16 = 4099, 16_387
 LONG = 40  # tensors in a list
 # A product of two of the source's integers that is tried as a number of elements; a program takes some milliseconds in
 # Triton's interpreter.
 _MOST_PRODUCTS, _MAX_PRODUCT = 1, 1 << 19
-_HALVES = frozenset({torch.float16, torch.bfloat16})
 _MOST_LARGE = 6  # sizes above 4,096 that are tried for each dimension
 _TRIED = 64  # sets of sites that are tried as one size
 _TOGETHER = 5  # sites in one size
@@ -157,8 +156,8 @@ def long_lines(overload: str, arguments: Arguments, generator: torch.Generator) 
     """Yield the call with many similar numbers along each line, whose sum a half-precision accumulator cannot hold."""
     if elementwise(overload):
         return
-    known, half = _sizes_of(overload, arguments), any(t.dtype in _HALVES for t in tensors(arguments))
-    count = LINE_OF_SUM if half and group(overload) == "accumulate" else LINE
+    known, half = _sizes_of(overload, arguments), any(t.dtype == torch.float16 for t in tensors(arguments))
+    count = LINE_IN_FLOAT16 if half and group(overload) == "accumulate" else LINE
     for size in [s for s in known if _is_line(s, arguments)]:
         changed = _with(arguments, size, count, known, generator)
         similar = _every(changed, partial(_similar, generator=generator))

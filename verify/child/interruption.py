@@ -8,8 +8,9 @@ a sequential run. If the interrupting program instance waits for the interrupted
 from __future__ import annotations
 
 import ctypes
-from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+
+import numpy as np
 
 from verify.child.accesses import Launch
 from verify.child.unspecified import unspecified
@@ -24,23 +25,28 @@ class Programs:
 
     Args:
         launch: Launch that they belong to.
-        order: Their indices in running order.
+        order: int64, their indices in running order.
         run: Function that runs one program instance.
     """
 
-    def __init__(self, launch: Launch, order: Sequence[int], run: Callable[[int], None]) -> None:
-        self._launch, self._run, self._waiting = launch, run, deque(order)
+    def __init__(self, launch: Launch, order: np.ndarray, run: Callable[[int], None]) -> None:
+        self._launch, self._run, self._order = launch, run, order
+        self._begun = 0
         self._interrupted = False
         self._left, self._left_at_loads = MOST, MOST_AT_LOADS
 
     def run(self) -> None:
-        while self._waiting:
-            self._run(self._waiting.popleft())
+        while self._begun < self._order.size:
+            self._run(self._next())
+
+    def _next(self) -> int:
+        self._begun += 1
+        return int(self._order[self._begun - 1])
 
     def interrupt(self, at_load: bool = False) -> None:
         """Possibly run the next program instance, now that the current one has reached an atomic or a load."""
         left = min(self._left, self._left_at_loads) if at_load else self._left
-        if self._interrupted or not self._waiting or not left or not unspecified.chance():
+        if self._interrupted or self._begun >= self._order.size or not left or not unspecified.chance():
             return
         self._left -= 1
         self._left_at_loads -= at_load
@@ -48,7 +54,7 @@ class Programs:
         if sum(storages.values()) > MOST_BYTES:
             return
         saved = {at: ctypes.string_at(at, length) for at, length in storages.items()}
-        index = self._waiting.popleft()
+        index = self._next()
         self._interrupted = True
         try:
             with self._launch.suspended():
@@ -59,7 +65,7 @@ class Programs:
             self._launch.forget(index)
             for at, data in saved.items():
                 ctypes.memmove(at, data, len(data))
-            self._waiting.appendleft(index)
+            self._begun -= 1
             self._left = 0  # stop interrupting: the program instances lock each other out, or wait
         finally:
             self._interrupted = self._launch.stalled = False

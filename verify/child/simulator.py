@@ -104,7 +104,7 @@ class Simulator:
         started = time.thread_time()
         with launching():
             try:
-                _local.programs = Programs(launch, unspecified.order(x * y * z).tolist(), run)
+                _local.programs = Programs(launch, unspecified.order(x * y * z), run)
                 _local.programs.run()
             except Exception as error:  # noqa: BLE001 - like the interpreter, so that the wrapper sees the same error
                 raise InterpreterError(repr(error)) from error
