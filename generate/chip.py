@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import ast
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from generate import BLOCKS
 from verify import platforms
 from verify.limits import ChipLimits
-from verify.linking import own_language
+from verify.linking import Block, blocks_in, own_language
 from verify.lint.profile import DEFAULT, Profile, load_profile
 from verify.platforms import Platform
 
@@ -20,8 +22,13 @@ _FORBIDDEN = {
 }
 
 
-def chip_fields(platform: Platform) -> dict[str, Any]:
-    """Return the fields of the template chip.md.j2 for a user's platform; empty for one of the toolkit's."""
+def chip_fields(platform: Platform, modules: Sequence[str]) -> dict[str, Any]:
+    """Return the fields of the template chip.md.j2 for a user's platform; empty for one of the toolkit's.
+
+    Args:
+        platform: Platform.
+        modules: Block modules that the prompt offers.
+    """
     if platform.name in platforms.names():
         return {}
     profile, usual = load_profile(platform.lint), load_profile(DEFAULT)
@@ -36,7 +43,7 @@ def chip_fields(platform: Platform) -> dict[str, Any]:
         "dtypes": profile.dtypes,
         "absent_dtypes": [dtype for dtype in usual.dtypes if dtype not in profile.dtypes],
         "alignment": max(platform.alignment, profile.alignment),
-        "limits": list(_limits(platform.limits)),
+        "limits": [*_limits(platform.limits), *_launching(platform.limits, profile, modules)],
         "forbidden": [_FORBIDDEN[rule] for rule in sorted(profile.forbidden)],
         "hinted": [(name, hint.rstrip(".")) for name, hint in hints.items() if hint],
         "missing": [name for name, hint in hints.items() if not hint],
@@ -66,6 +73,29 @@ def _limits(limits: ChipLimits) -> Iterator[str]:
         yield f"A tl.dot of float32 without input_precision computes in {limits.dot_precision}."
     if limits.flush_denormals:
         yield "Denormal numbers of float32 and bfloat16 become 0: scale before a product can be as small, not after it."
+
+
+def _launching(limits: ChipLimits, profile: Profile, modules: Sequence[str]) -> Iterator[str]:
+    """Yield a line on the offered blocks that state launch options which the chip limits."""
+    known = blocks_in((*profile.blocks, BLOCKS))
+    for option in ("num_warps", "num_stages"):
+        if getattr(limits, option):
+            stating = [n for module in modules for n in known.module(module) if _states(option, n, known.blocks)]
+            if stating:
+                yield f"Do not launch with the blocks {', '.join(sorted(stating))}: they may choose another {option}."
+
+
+def _states(option: str, name: str, blocks: Mapping[str, Block]) -> bool:
+    """Return True if a block, or one that it uses, launches a kernel with this option."""
+    waiting, reached = [name], {name}
+    while waiting:
+        block = blocks[waiting.pop()]
+        if any(isinstance(node, ast.keyword) and node.arg == option for node in ast.walk(block.node)):
+            return True
+        new = {used for used in block.uses if used in blocks} - reached
+        reached |= new
+        waiting += new
+    return False
 
 
 def _alternatives(values: Sequence[Any]) -> str:

@@ -95,7 +95,7 @@ def system(profile: str, examples: tuple[str, ...] = EXAMPLES) -> str:
 
 def chip(platform: Platform) -> str:
     """Return the section on a user's chip: its targets and limits, and what to write instead of what it lacks."""
-    fields = chip_fields(platform)
+    fields = chip_fields(platform, OFFERED)
     return _render("chip.md.j2", **fields) if fields else ""
 
 

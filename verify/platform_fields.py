@@ -11,11 +11,21 @@ from verify.limits import ELEMENTS, PRECISIONS
 from verify.lint.profile import DEFAULT, load_profile
 
 _STRICT = ConfigDict(extra="forbid", strict=True)
+# Host memory with which a child can compile and run the smallest cases.
+_LEAST_MEMORY = 1 << 25
+# Threads of a warp that Triton's own backends compile for.
+_WARP_SIZES = {"cuda": (32,), "hip": (32, 64)}
 
 
 def _power_of_two(value: int) -> int:
     if value < 0 or value & (value - 1):
         raise ValueError("has to be a power of two")
+    return value
+
+
+def _enough(value: int) -> int:
+    if value < _LEAST_MEMORY:
+        raise ValueError(f"too little to run a kernel; at least {_LEAST_MEMORY}")
     return value
 
 
@@ -34,6 +44,13 @@ class TargetFields(BaseModel):
     warp_size: PositiveInt
     shared_bytes: PositiveInt
     options: dict[Literal["num_warps", "num_stages", "num_ctas", "maxnreg"], PositiveInt] = {}
+
+    @model_validator(mode="after")
+    def _compiled(self) -> Self:
+        sizes = _WARP_SIZES.get(self.backend, (self.warp_size,))
+        if self.warp_size not in sizes:
+            raise ValueError(f"warp_size {self.warp_size}: backend {self.backend} has {' or '.join(map(str, sizes))}")
+        return self
 
 
 def _function(name: str) -> str:
@@ -92,7 +109,7 @@ class Fields(BaseModel):
     limits: LimitFields = LimitFields()
     compile_seconds: PositiveFloat | PositiveInt = 1
     execute_seconds: PositiveFloat | PositiveInt = 1
-    memory_bytes: PositiveInt = 1
+    memory_bytes: Annotated[int, AfterValidator(_enough)] = _LEAST_MEMORY
     device: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")] = ""
     module: Annotated[str, AfterValidator(_module)] = ""
     dispatch_key: Literal["PrivateUse1", "HPU", "MTIA", "XPU", "CUDA"] = "PrivateUse1"

@@ -19,6 +19,7 @@ EPILOG = examples(
     {
         "Check a kernel file": "enable lint kernel.py",
         "Check a language model's answer against the library's dialect": "enable lint answer.md --profile triton",
+        "Check a kernel file against the dialect of a chip": "enable lint kernel.py --platform ./mychip.yaml",
     }
 )
 
@@ -36,9 +37,17 @@ def command(
         typer.Option(
             "--profile",
             autocompletion=completion.choices("triton-cuda", "triton-nvidia", "mtia-like", "triton"),
-            help="Dialect: triton-cuda, triton-nvidia, mtia-like, or triton (the library's dialect).",
+            help="Dialect: triton-cuda, triton-nvidia, mtia-like, triton (the library's dialect), or ./FILE.yaml.",
         ),
     ] = "triton-cuda",
+    platform: Annotated[
+        str,
+        typer.Option(
+            "--platform",
+            autocompletion=completion.platforms,
+            help="Platform whose dialect it is, in place of --profile: a name, or ./FILE.yaml.",
+        ),
+    ] = "",
     as_json: AsJson = False,
 ) -> None:
     """Check a kernel file against a Triton dialect.
@@ -47,16 +56,18 @@ def command(
     status 1 if there is a violation.
     """
     from generate import BLOCKS
+    from verify import platforms
     from verify.lint import lint_text, load_profile, render
 
+    profile = platforms.load(platform).lint if platform else profile
     violations = lint_text(_read(file), load_profile(profile).with_blocks(BLOCKS))
     if as_json:
         rows = [{"rule": v.rule, "line": v.line, "what": v.problem, "instead": v.instead} for v in violations]
-        typer.echo(json.dumps({"file": file, "profile": profile, "clean": not rows, "violations": rows}))
+        typer.echo(json.dumps({"file": file, "profile": platform or profile, "clean": not rows, "violations": rows}))
     elif violations:
         typer.echo(render(violations))
     else:
-        typer.echo(f"{file}: clean under {profile}")
+        typer.echo(f"{file}: clean under {platform or profile}")
     raise typer.Exit(1 if violations else 0)
 
 

@@ -60,6 +60,19 @@ def test_every_rule_of_the_file_is_stated(platform):
     assert section in opening(task_for(platform), State())[0].content
 
 
+def test_blocks_that_choose_what_the_chip_limits_are_named(tmp_path):
+    path = tmp_path / "narrow.yaml"
+    path.write_text("base: sim\nlimits: {num_warps: [4]}\n")
+    section = chip(platforms.load(str(path)))
+    line = next(line for line in section.splitlines() if "they may choose another num_warps" in line)
+    assert re.findall(r"\w+", line.partition("blocks")[2].partition(":")[0]) == [
+        "elementwise",
+        "multi_tensor_apply",
+        "reduce",
+    ]
+    assert "num_stages" not in section
+
+
 def test_no_advice_is_against_a_rule(platform):
     section = chip(platform)
     for task in (

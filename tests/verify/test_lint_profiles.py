@@ -286,6 +286,15 @@ def test_clean_and_unclean_files(capsys, tmp_path):
     assert "[name] torch.exp is not allowed in host code (line 2" in capsys.readouterr().out
 
 
+def test_a_platform_has_a_dialect(capsys, tmp_path):
+    chip = tmp_path / "chip.yaml"
+    chip.write_text("base: sim\nlint: {base: triton-cuda, remove: {kernel: {names: [tl.exp]}}}\n")
+    path = str(HONEST[0].with_name("exp_persistent_grid.py"))
+    assert run(["lint", path, "--platform", str(chip), "--json"]) == 1
+    reply = json.loads(capsys.readouterr().out)
+    assert reply["profile"] == str(chip) and "tl.exp is not in the dialect" in str(reply["violations"])
+
+
 def test_json_and_profile(capsys):
     path = str(HONEST[0].with_name("masked_select_data_dependent_size.py"))
     assert run(["lint", path, "--profile", "mtia-like", "--json"]) == 1
@@ -312,6 +321,7 @@ def test_misuse(capsys, tmp_path):
         ([str(tmp_path)], "Is a directory"),
         ([str(tmp_path / "binary")], "not a text in UTF-8"),
         ([__file__, "--profile", "cuda99"], "choose one of: mtia-like, triton, triton-cuda"),
+        ([__file__, "--platform", "cuda99"], "unknown platform 'cuda99'"),
     ]:
         assert run(["lint", *arguments]) == 2
         error = capsys.readouterr().err

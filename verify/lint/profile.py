@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable
 from copy import deepcopy
 from dataclasses import dataclass, replace
@@ -16,6 +15,7 @@ from typing import Any
 
 from traces import UserError
 from verify.documents import Document, loaded
+from verify.lint import hints
 
 VERSION = 1
 DEFAULT = "triton"
@@ -25,7 +25,6 @@ STRIDED = "strided"
 SPARSE = "sparse_coo"
 DIRECTORY = Path(__file__).parents[1] / "profiles"
 FORBIDDEN = ("scatter-store", "half-maths")  # rules beyond the allow-lists of names
-_LANGUAGE_NAME = re.compile(r"\btl(?:\.[A-Za-z_]\w*)+")  # a Triton name in a hint
 _STATED = (
     "version",
     "name",
@@ -281,16 +280,11 @@ def _of_file(document: Document) -> Profile:
         raise document.error([*inside, *error.where], str(error)) from error
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise document.error(inside, f"not a dialect ({error!r}); see docs/platforms") from error
-    return _with_fitting_hints(profile, raw.get("hints", {}))
-
-
-def _with_fitting_hints(profile: Profile, stated: dict[str, str]) -> Profile:
-    """Return a dialect without inherited hints that advise names of the language that it lacks."""
-
-    def fits(hint: str) -> bool:
-        return profile.kernel.names.issuperset(_LANGUAGE_NAME.findall(hint))
-
-    return replace(profile, hints={n: hint for n, hint in profile.hints.items() if n in stated or fits(hint)})
+    stated_hints = raw.get("hints", {})
+    for name, hint in stated_hints.items():
+        if name not in load_profile(raw["base"]).hints and (problem := hints.problem(name, hint, profile.imports)):
+            raise document.error([*inside, "hints", name], problem)
+    return replace(profile, hints=hints.fitting(profile.hints, stated_hints, profile.kernel.names))
 
 
 class _Misfit(ValueError):
