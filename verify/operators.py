@@ -118,6 +118,11 @@ def takes_infinities(overload: str) -> bool:
     return all(_stem(part) not in _CENTRED | _ELIMINATED for part in parts(overload))
 
 
+def factors(overload: str) -> bool:
+    """Return True if the operator factors matrices, which is much work for each element."""
+    return any(_stem(part) in _ELIMINATED and _stem(part).startswith("linalg_") for part in parts(overload))
+
+
 def copies(overload: str) -> bool:
     """Return True if result elements are bitwise copies of argument elements, or constants."""
     return _stem(overload) in _COPIES

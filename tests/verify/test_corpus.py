@@ -26,15 +26,16 @@ from verify.outcome import Outcome
 BAD = bad_kernels()
 PUBLIC = "# public:"  # bad ones that CI judges; most of them lint refuses
 ALSO = (  # the cheapest of a family, or of a rule of a layer; `enable verify --report` judges all
-    *("add_ignores_alpha", "exp_autotune_last_of_six_loses_nan", "exp_false_max_constancy", "exp_short_series"),
-    *("exp_text_of_a_list_of_kernels", "gelu_autograd_function", "isnan_by_integer_cast", "mean_scratch_never_cleared"),
-    *("mul_endless_recursion", "relu_grid_grows_in_z", "signbit_writes_false", "square_autotuned_in_place"),
-    *("sum_of_masked_off_lanes", "tile_by_expansion"),
+    *("add_ignores_alpha", "exp_autotune_last_of_six_loses_nan", "exp_false_max_constancy", "exp_is_cuda_chooses"),
+    *("exp_short_series", "exp_text_of_a_list_of_kernels", "gelu_autograd_function", "isnan_by_integer_cast"),
+    *("mean_scratch_never_cleared", "mul_endless_recursion", "relu_grid_grows_in_z", "signbit_writes_false"),
+    *("square_autotuned_in_place", "sum_of_masked_off_lanes", "tile_by_expansion"),
 )
 UNUSUAL = (  # the cheapest of each way to be unusual
-    *("abs_waits_for_its_lanes", "cummax_pair_scan", "exp_scary_words", "full_factory", "hardswish_helper_chain"),
-    *("gelu_two_kernels_string_dispatch", "isnan_self_compare", "mm_split_k_atomic", "positive_returns_input"),
-    *("relu_zero_init_masked_store", "silu_autotuned", "t_pure_view", "tanh_of_the_device_library"),
+    *("abs_waits_for_its_lanes", "cummax_pair_scan", "exp_scary_words", "exp_settings_of_the_gpu", "full_factory"),
+    *("gelu_two_kernels_string_dispatch", "hardswish_helper_chain", "isnan_self_compare", "mm_split_k_atomic"),
+    *("positive_returns_input", "relu_zero_init_masked_store", "silu_autotuned", "t_pure_view"),
+    *("tanh_of_the_device_library",),
 )
 THOROUGH, QUICK = (
     VerifyRequest(seed=1),

@@ -114,6 +114,30 @@ torch.testing.assert_close(out, x.float() @ y.float())
 out = torch.empty(4, dtype=torch.bfloat16)
 fill[(1,)](out, 3.14, 4, BLOCK=4)
 assert out.tolist() == [3.140625] * 4
+
+
+@triton.jit
+def loop(out_ptr, start, stop, step, WIDE: tl.constexpr):
+    at = 0
+    for i in range(start, stop, step):
+        for j in tl.range(1, 2, num_stages=1):
+            k = i * j if not WIDE else i.to(tl.int64) * j
+            tl.store(out_ptr + at, k * 3)
+            at += 1
+    for n in tl.static_range(2):
+        tl.store(out_ptr + at + n, n)
+
+
+for start, stop, step, wide, expected in (
+    (0, 5, 2, False, [0, 6, 12, 0, 1]),
+    (2**30 - 1, 2**30 + 1, 1, False, [-(2**30) - 3, -(2**30), 0, 1]),  # the variable has 32 bits
+    (2**30 - 1, 2**30 + 1, 1, True, [3 * 2**30 - 3, 3 * 2**30, 0, 1]),
+    (2**31, 2**31 + 1, 1, False, [3 * 2**31, 0, 1]),  # one bound has 64
+    (3, 3, 1, False, [0, 1]),
+):
+    out = torch.empty(len(expected), dtype=torch.int64)
+    loop[(1,)](out, start, stop, step, WIDE=wide)
+    assert out.tolist() == expected, (start, out.tolist())
 print("converted")
 """
 

@@ -30,8 +30,62 @@ VIEW = "def wrapper(input, dims):\n    return input.permute(dims)\n"
 CONSTANT = "tl.store(o_ptr, K)"
 LIBRARY = "from triton.language.extra import libdevice"
 
+RECORD = (
+    "from dataclasses import dataclass\n\n@dataclass(frozen=True)\nclass Tile:\n    block: int\n    warps: int = 4\n"
+)
+TUPLE = "import typing\n\nclass Tile(typing.NamedTuple):\n    width: int\n"
+PRUNED = """def prune(configs, named_args, **kwargs):
+    kept = [c for c in configs if c.kwargs["B"] <= named_args["n"]]
+    return kept or configs[:1]
+
+
+@triton.autotune(
+    [triton.Config({"B": b}, num_warps=w) for b, w in ((8, 1), (16, 2))],
+    key=["n"],
+    prune_configs_by={"early_config_prune": PRUNE},
+)
+@triton.jit
+def kernel(x_ptr, n, B: tl.constexpr):
+    tl.store(x_ptr, tl.load(x_ptr))
+
+
+def wrapper(input):
+    kernel[(1,)](input, input.numel())
+    return input
+"""
+
 # style: (honest, the rule of the cheat, the cheat)
 STYLES = {
+    "settings in a dataclass": (
+        bare("t = Tile(block=8)\nkernel[(1,)](input, input, t.block, num_warps=t.warps)\nreturn input", before=RECORD),
+        "module-state",
+        bare("t = Tile(block=8)\nt.block = 9\nreturn input", before=RECORD.replace("(frozen=True)", "")),
+    ),
+    "a record of the module": (
+        bare("kernel[(1,)](input, input, SMALL.width)\nreturn input", before=TUPLE + "\nSMALL = Tile(8)\n"),
+        "module-state",
+        bare("return input", before=TUPLE + "    def reset(self):\n        return 1\n"),
+    ),
+    "a tensor in a record": (
+        bare("t = Tile(input)\nreturn t.width.view(-1)", before=TUPLE),
+        "tensor-operator",
+        bare("t = Tile(input.contiguous())\nreturn t.width + 1", before=TUPLE.replace("int", "tuple")),
+    ),
+    "pruned configurations": (
+        PRUNED.replace("PRUNE}", "prune}"),
+        "decorator",
+        PRUNED.replace("PRUNE}", "lambda c, n, **k: c[:1]}"),
+    ),
+    "size of the GPU": (
+        bare("c = torch.cuda.get_device_properties(input.device).multi_processor_count\nkernel[(c,)](input, input, c)"),
+        "attribute",
+        bare("c = torch.cuda.get_device_properties(input.device).name\nreturn input"),
+    ),
+    "sizes in a tensor": (
+        bare("m = torch.tensor(list(input.shape) + [1])\nkernel[(1,)](input, m, 1)\nreturn input"),
+        "argument",
+        bare("m = torch.tensor([input.view(-1)])\nkernel[(1,)](input, m, 1)\nreturn input"),
+    ),
     "a view without a kernel": (VIEW, "tensor-operator", VIEW.replace("permute(dims)", "permute(dims) + 1")),
     "delete an item": (
         bare("shape = list(input.shape)\ndel shape[0]\nreturn torch.empty(shape)"),
@@ -97,7 +151,7 @@ STYLES = {
     "tensor of one number": (
         bare("n = 2.0\nkernel[(1,)](input, torch.tensor(n, dtype=input.dtype, device=input.device))\nreturn input"),
         "argument",
-        bare("return torch.tensor([math.exp(k) for k in range(3)])"),
+        bare("return torch.tensor([input.select(0, k) for k in range(3)])"),
     ),
     "tensor of a tensor": (
         bare("return torch.tensor(-1)"),
@@ -107,7 +161,7 @@ STYLES = {
     "tensor of a list": (
         bare("return torch.tensor(True)"),
         "argument",
-        bare("a = []\na.append(1)\nreturn torch.tensor(a)"),
+        bare("a = []\na.append(input.view(-1))\nreturn torch.tensor(a)"),
     ),
     "infinity": (of_module('INF = float("inf")'), "module-state", of_module('INF = float(open("x").read())')),
     "infinity for kernels": (
@@ -220,7 +274,7 @@ STYLES = {
     "guard by device": (
         bare("assert input.is_cuda, f'{input.device}'\nif not other.is_cuda:\n    raise ValueError\nreturn input"),
         "introspection",
-        bare("if input.is_cuda:\n    return other\nreturn input"),
+        bare("if input.is_cpu:\n    return other\nreturn input"),
     ),
     "guard by gradients": (
         bare("assert not input.requires_grad\nreturn input"),

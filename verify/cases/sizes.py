@@ -17,7 +17,7 @@ from verify.cases.arguments import MAX_FEW_LINES, MAX_OTHERS, Arguments, tensors
 from verify.cases.oracle import idle, stands
 from verify.cases.places import Site, choices, places, resized
 from verify.cases.variants import like
-from verify.operators import elementwise, group, linear
+from verify.operators import elementwise, factors, group, linear
 
 MAX_LINES = 300  # limit if a kernel may use one program per line, each some milliseconds in Triton's interpreter
 MANY_LINES = 1027  # tried once per call
@@ -141,6 +141,8 @@ def large(
         for count in (LARGE, *_drawn(beyond, generator)[:_MOST_PRODUCTS]):
             yield f"{count} elements", _every(arguments, partial(_drawn_like, generator=generator, shape=[count]))
         return
+    if factors(overload):
+        return  # a matrix takes a tenth of a second in Triton's interpreter
     known = _sizes_of(overload, arguments)
     of_lines = [
         s for s in known if not _is_line(s, arguments) and any(p.dim == 0 and p.of_tensor(arguments) for p in s)

@@ -28,6 +28,7 @@ _EPS = 1e-5  # epsilon of a forward call, which the backward call does not recei
 _SIZES = ("input_sizes", "input_size", "self_sizes")
 _WITH_INDICES = 2  # results of a forward call that returns indices: the largest elements, and their positions
 _FLASH = tagged("flash_attention")
+_MAX_DEGREE = 1 << 10
 _INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 
 
@@ -247,7 +248,25 @@ def _has_no_channels(overload: str, arguments: Arguments) -> bool:
     return x.dim() > 1 and weight.dim() > 1 and not weight.shape[1] and bool(weight.shape[0])
 
 
+def _normalizes_nothing(overload: str, arguments: Arguments) -> bool:
+    """Return True if a layer norm has lines without elements: their mean and deviation have no documented value."""
+    return base_name(resolve(overload)) == "native_layer_norm" and 0 in arguments["normalized_shape"]
+
+
+def _leaves_polynomials_open(overload: str, arguments: Arguments) -> bool:
+    """Return True if a polynomial's argument is NaN, or its degree is so high that the recurrence takes seconds.
+
+    For NaN ATen's loop ends before it assigns a result, and returns junk.
+    """
+    if "_polynomial_" not in overload:
+        return False
+    degree = torch.as_tensor(arguments["n"])
+    return any(bool(t.isnan().any()) for t in tensors(arguments)) or bool((degree > _MAX_DEGREE).any())
+
+
 _FAULTS = (
+    _leaves_polynomials_open,
+    _normalizes_nothing,
     _has_no_channels,
     _points_at_nothing,
     _has_foreign_labels,

@@ -33,6 +33,7 @@ from verify.excerpts import MAX_PRINTED
 
 MAX_SCALARS = 1000  # scalars read back that are reported
 MAX_NAMES = 100
+MAX_METADATA = 64  # integers that a wrapper may put into a tensor; no result of a usual size is as short
 
 _HOST_DATA = tagged("host_data")
 _HOST_READS = frozenset(
@@ -183,6 +184,8 @@ class _Dispatch(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch do
     ) -> Any:
         if func is torch.ops.aten._local_scalar_dense.default:
             return _read_scalar(func, args[0])
+        if getattr(_local, "quiet", False):
+            return func(*args, **(kwargs or {}))
         name = _noted(func)
         if name:
             notes.operator(name + _partly(func, args) + _conversion(func, args, kwargs or {}))
@@ -203,10 +206,31 @@ class _Functions(TorchFunctionMode):
     ) -> Any:
         if func is torch.tensor and len(args) == 1 and type(args[0]) in (bool, int, float, complex):
             return torch.full((), args[0], **(kwargs or {}))  # creates the number with a named operator
+        if func is torch.tensor and len(args) == 1 and _few_integers(args[0]):
+            with _quiet():
+                return func(*args, **(kwargs or {}))
         name = getattr(func, "__name__", "")
         if name in _HOST_READS:
             notes.operator(f"Tensor.{name}")
         return func(*args, **(kwargs or {}))
+
+
+def _few_integers(value: Any) -> bool:
+    """Return True for sizes, strides and the like, which a kernel may take in a tensor."""
+    return isinstance(value, list | tuple) and len(value) <= MAX_METADATA and all(type(n) is int for n in value)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Record no operators; memory that is written at once need not be filled, which would be one of them."""
+    fills = torch.utils.deterministic.fill_uninitialized_memory  # type: ignore[attr-defined]
+    torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
+    _local.quiet = True
+    try:
+        yield
+    finally:
+        _local.quiet = False
+        torch.utils.deterministic.fill_uninitialized_memory = fills  # type: ignore[attr-defined]
 
 
 @cache

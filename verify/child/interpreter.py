@@ -7,7 +7,9 @@ hardware.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import ast
+import builtins
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache
 from types import SimpleNamespace
@@ -18,6 +20,7 @@ import numpy as np
 from verify.child.folds import mend_folds
 from verify.child.quick import quicken
 
+_LOOP = "__loop__"  # name of the function that replaces `range` in the loops of kernels
 _BFLOAT16, _FLOAT32 = "bf16", "fp32"  # type names compare faster than types
 _COMPARISONS = (np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal)
 
@@ -43,6 +46,7 @@ def mend() -> None:
 
     interpreter._patch_lang_tensor = patch_tensor
     _patch_once(interpreter)
+    _mend_loops(interpreter)
 
 
 def _compute_once(interpreter: Any) -> None:
@@ -65,6 +69,39 @@ def _patch_once(interpreter: Any) -> None:
     interpreter._patch_lang(SimpleNamespace(__globals__={"tl": tl, "core": tl.core}))
     patched = SimpleNamespace(restore=lambda: None)  # Triton calls restore() when a launch ends
     interpreter._patch_lang = lambda fn: patched
+
+
+def _mend_loops(interpreter: Any) -> None:
+    """Make the variable of a loop over `range` or `tl.range` a tensor, with the integer type of its bounds.
+
+    The interpreter takes Python's integers, which have no methods and no end: a product of 32-bit offsets would not
+    overflow as it does in a compiled kernel.
+    """
+    tl, semantic, rewriter = interpreter.tl, interpreter.interpreter_semantic, interpreter.FunctionRewriter
+
+    def loop(*bounds: Any, **options: Any) -> Iterator[Any]:
+        """Yield the values of the loop's variable; `options` are those of `tl.range`."""
+        named = [options[name] for name in ("arg1", "arg2", "step") if name in options]
+        wanted = [semantic.to_tensor(bound) for bound in (*bounds, *named) if bound is not None]
+        dtype = wanted[0].dtype
+        for bound in wanted[1:]:
+            dtype = semantic.integer_promote_impl(dtype, bound.dtype)
+        numpy_type = interpreter._get_np_dtype(dtype)
+        for value in range(*map(int, wanted)):
+            yield tl.tensor(interpreter.TensorHandle(np.array([value], numpy_type), dtype), dtype)
+
+    class Loops(ast.NodeTransformer):
+        def visit_For(self, node: ast.For) -> ast.For:
+            self.generic_visit(node)
+            called = node.iter.func if isinstance(node.iter, ast.Call) else None
+            if isinstance(called, ast.Name) and called.id == "range":
+                called.id = _LOOP
+            return node
+
+    transform = rewriter._transform_ast
+    rewriter._transform_ast = lambda self, source: Loops().visit(transform(self, source))
+    setattr(builtins, _LOOP, loop)
+    tl.range = loop
 
 
 def _mend_numbers(interpreter: Any) -> None:

@@ -35,6 +35,7 @@ from verify.child.launches import patch_texts
 from verify.child.libdevice import mend_libdevice
 from verify.child.loading import aim_loaded, described, load_wrappers
 from verify.child.numerics import patch_numerics
+from verify.child.processors import pretend
 from verify.child.reach import patch_rewriter, reached
 from verify.child.rerun import Rerun
 from verify.child.simulator import patch_interpreter, simulator
@@ -62,6 +63,8 @@ def prepare(mode: str) -> None:
     watch_threads()
     if mode != TRIAL:
         patch_texts()
+    if mode in (COMPILE, EXECUTE):
+        pretend()
     if mode == EXECUTE:
         mend_libdevice()
         patch_interpreter()

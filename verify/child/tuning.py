@@ -5,6 +5,7 @@ The judge selects each configuration in turn.
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import Any
 
 from verify.child.guards import notes
@@ -30,6 +31,8 @@ class Tuning:
         notes.configurations = max(notes.configurations, count)
         if count > MAX_CONFIGURATIONS:
             raise ValueError(f"{count} configurations of an autotuner; at most {MAX_CONFIGURATIONS} can be judged")
+        for config in autotuner.configs:  # a function that prunes them may not change them for later calls
+            config.kwargs = MappingProxyType(dict(config.kwargs))
         autotuner.cache.clear()
         self._timed, self._chosen = 0, self._number % max(1, count)
         before_each = autotuner.pre_hook

@@ -29,22 +29,22 @@ class Unspecified:
         self.configure(0)
 
     def configure(self, seed: int, hardware: bool = False) -> None:
-        self._seed, self.hardware = seed, hardware
+        self.seed, self.hardware = seed, hardware
         self.__dict__.pop("_random", None)
 
     @cached_property
     def _random(self) -> np.random.Generator:
-        return np.random.default_rng(self._seed)
+        return np.random.default_rng(self.seed)
 
     def order(self, count: int) -> np.ndarray[Any, Any]:
         """Return the indices of lanes, or of program instances, in running order."""
-        if self._seed < 2:
-            return np.arange(count) if self._seed == 0 else np.arange(count - 1, -1, -1)
+        if self.seed < 2:
+            return np.arange(count) if self.seed == 0 else np.arange(count - 1, -1, -1)
         return self._random.permutation(count)
 
     def chance(self) -> bool:
         """Return a random bool; always False for seed 0, for which everything is in natural order."""
-        return self._seed > 0 and bool(self._random.integers(2))
+        return self.seed > 0 and bool(self._random.integers(2))
 
     def junk(self, shape: tuple[int, ...], dtype: Any) -> np.ndarray[Any, Any]:
         """Return values that no lane may rely on.
@@ -54,7 +54,7 @@ class Unspecified:
         if self.hardware:
             return np.zeros(shape, dtype)
         values = _poisons(np.dtype(dtype))
-        spread: np.ndarray[Any, Any] = values[(np.arange(np.prod(shape, dtype=int)) + self._seed) % len(values)]
+        spread: np.ndarray[Any, Any] = values[(np.arange(np.prod(shape, dtype=int)) + self.seed) % len(values)]
         return spread.reshape(shape)
 
     def where(self, bad: np.ndarray[Any, Any], values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

@@ -18,6 +18,7 @@ from verify.lint.kernel import check_kernels
 from verify.lint.module import check_module
 from verify.lint.names import Findings, TooMuchWork, Violation, collect_names, declared_layouts
 from verify.lint.profile import ANY_FILE, Profile, load_profile, profile_names
+from verify.lint.records import without_records
 
 __all__ = [
     "ANY_FILE",
@@ -64,6 +65,7 @@ def lint(source: str, profile: Profile, overload: str | None = None, *, written:
         tree = _parse(source, profile, findings)
         if tree is not None:
             profile = profile.with_layouts(declared_layouts(tree) or ())
+            tree = without_records(tree, profile)
             names = collect_names(tree, profile)
             check_module(tree, names, profile, findings, overload)
             check_kernels(names, profile, findings)

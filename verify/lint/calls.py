@@ -160,9 +160,11 @@ class CallRules:
         if dotted == "torch.device" and node.args and isinstance(node.args[0], ast.Constant):
             problem = f"the device {node.args[0].value!r}"
             self.findings.add("argument", node, problem, "allocate where the input lies: device=self.device")
-        number = bool(node.args) and kinds[0] is Kind.VALUE and not isinstance(node.args[0], DISPLAYS)
-        if dotted == "torch.tensor" and not number:
-            problem = f"{shown(node)[:60]} is not made of one number"
+        first = kinds[0] if node.args else Kind.TENSOR
+        display = node.args and isinstance(node.args[0], DISPLAYS)
+        numbers = first in (Kind.VALUE, Kind.LIST) if self.profile.bare else first is Kind.VALUE and not display
+        if dotted == "torch.tensor" and not numbers:
+            problem = f"{shown(node)[:60]} is not made of {'numbers' if self.profile.bare else 'one number'}"
             self.findings.add("argument", node, problem, self.profile.instead(dotted))
         if kind in ("tensor", "tensors"):
             self.scope.not_in_lambda(node, dotted, "allocate in the wrapper's body")

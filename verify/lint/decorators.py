@@ -8,6 +8,9 @@ from verify.lint.expressions import ExpressionRules
 from verify.lint.names import JITS, is_kernel, shown
 from verify.lint.profile import Profile
 
+_PRUNING = "prune_configs_by"  # of triton.autotune
+_PRUNES = frozenset({"early_config_prune", "perf_model", "top_k"})
+
 
 def check_decorators(tree: ast.Module, expressions: ExpressionRules) -> None:
     """Report every decorator on a module-level function that is not allowed, and violations in its arguments."""
@@ -45,7 +48,9 @@ def _arguments(decorator: ast.expr, dotted: str, expressions: ExpressionRules) -
     """Check a decorator's arguments as host code. Heuristics are lambdas over the kernel's arguments."""
     if not isinstance(decorator, ast.Call):
         return
-    for value in (*decorator.args, *(k.value for k in decorator.keywords)):
+    for keyword in (k for k in decorator.keywords if k.arg == _PRUNING):
+        _pruning(keyword.value, expressions)
+    for value in (*decorator.args, *(k.value for k in decorator.keywords if k.arg != _PRUNING)):
         if dotted != "triton.heuristics":
             expressions.visit(value)
         elif isinstance(value, ast.Dict):
@@ -54,3 +59,17 @@ def _arguments(decorator: ast.expr, dotted: str, expressions: ExpressionRules) -
         else:
             problem = f"heuristics that are no literal dict: {shown(value)[:60]}"
             expressions.findings.add("decorator", value, problem, 'write {"NAME": lambda args: ...}')
+
+
+def _pruning(value: ast.expr, expressions: ExpressionRules) -> None:
+    """Check how an autotuner leaves out configurations: by functions of this file, which are checked as helpers."""
+    items = list(zip(value.keys, value.values, strict=True)) if isinstance(value, ast.Dict) else []
+    for key, function in items:
+        named = isinstance(function, ast.Name) and function.id in expressions.names.helpers
+        number = isinstance(function, ast.Constant)
+        if not (isinstance(key, ast.Constant) and key.value in _PRUNES and (named or number)):
+            items = []
+    if not items:
+        problem = f"{_PRUNING}={shown(value)[:60]}"
+        hint = 'write {"early_config_prune": function} with a function of this file'
+        expressions.findings.add("decorator", value, problem, hint)

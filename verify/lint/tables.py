@@ -98,8 +98,11 @@ class ModuleValues:
 
     def _configs(self, node: ast.ListComp) -> bool:
         """Return True for `[triton.Config({"B": b}) for b in (64, 128)]` and the like."""
-        bound = {g.target.id for g in node.generators if isinstance(g.target, ast.Name)}
-        plain = len(bound) == len(node.generators) and all(self._value(g.iter) and not g.ifs for g in node.generators)
+        targets = [
+            t for g in node.generators for t in (g.target.elts if isinstance(g.target, ast.Tuple) else [g.target])
+        ]
+        bound = {target.id for target in targets if isinstance(target, ast.Name)}
+        plain = len(bound) == len(targets) and all(self._value(g.iter) and not g.ifs for g in node.generators)
         return plain and isinstance(node.elt, ast.Call) and self._config(node.elt, bound)
 
     def _config(self, node: ast.Call, bound: set[str]) -> bool:
