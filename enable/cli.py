@@ -95,7 +95,7 @@ for _module in _NAMES:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the program on `arguments` (default: the process's own) and exit."""
-    gc.set_threshold(50_000, 20, 100)  # by default a quarter of a short command's time goes to objects that all stay
+    gc.set_threshold(50_000, 20, 100)  # objects made at the start stay; looking for garbage among them takes time
     adopt_typed_name()
     with sigterm_as_interrupt() as received:
         status = run(sys.argv[1:] if arguments is None else arguments)

@@ -13,7 +13,7 @@ from verify.lint.profile import DEFAULT, load_profile
 _STRICT = ConfigDict(extra="forbid", strict=True)
 # Host memory with which a child can compile and run the smallest cases.
 _LEAST_MEMORY = 1 << 25
-# Threads of a warp that Triton's own backends compile for.
+# A warp's threads that Triton's own backends compile for.
 _WARP_SIZES = {"cuda": (32,), "hip": (32, 64)}
 
 

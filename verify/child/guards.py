@@ -33,7 +33,7 @@ from verify.excerpts import MAX_PRINTED
 
 MAX_SCALARS = 1000  # scalars read back that are reported
 MAX_NAMES = 100
-MAX_METADATA = 64  # integers that a wrapper may put into a tensor; no result of a usual size is as short
+MAX_METADATA = 64  # integers that a wrapper may put into a tensor; usual results are longer
 
 _HOST_DATA = tagged("host_data")
 _HOST_READS = frozenset(

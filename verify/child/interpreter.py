@@ -20,7 +20,7 @@ import numpy as np
 from verify.child.folds import mend_folds
 from verify.child.quick import quicken
 
-_LOOP = "__loop__"  # name of the function that replaces `range` in the loops of kernels
+_LOOP = "__loop__"  # name for the function that replaces `range` in kernels' loops
 _BFLOAT16, _FLOAT32 = "bf16", "fp32"  # type names compare faster than types
 _COMPARISONS = (np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal)
 

@@ -13,7 +13,7 @@ import torch
 
 from verify.child.unspecified import unspecified
 
-# Multiprocessors, by seed: those of an H100, fewer than a kernel may have programs, and a number that divides little.
+# Multiprocessors, by seed: an H100's, fewer than a kernel may have programs, and a number that divides little.
 _MULTIPROCESSORS = (132, 4, 7)
 
 

@@ -32,9 +32,9 @@ _GROUPS: dict[str, tuple[float, float, str]] = {
     "accumulate": (64, 32, "sums over up to thousands of terms in fp32, in an order of the kernel's choice"),
 }
 
-# In float64 the reference is ATen's own float64, which errs like a kernel: by a half rounding for each of thousands of
-# similar terms that are added in order, and by some of the last bits where steps of a function cancel. So there are
-# these multiples of the roundings above; results that were computed in fp32 are off by 2^29 roundings.
+# In float64 the reference is ATen's own float64, which errs like a kernel: by half a rounding for each term if
+# thousands that are similar are added in order, and in some last bits if a function's steps cancel. So the roundings
+# above are multiplied by these numbers. Results computed in fp32 are off by 2^29 roundings.
 _IN_FLOAT64 = {"pointwise": 32, "accumulate": 128}
 
 NUDGES = 8  # Multiple of the change in results that rounding the arguments causes, if results depend on each other.

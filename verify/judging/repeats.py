@@ -33,7 +33,7 @@ ORDERS = 2  # further orders in which the program instances of a grid run
 APART = "apart", "with 2^31 elements from one row to the next"
 ACROSS = "across", "with 2^31 elements from the first row to the last"
 HARDWARE = "rounded as hardware may (quotients, products in sums), with zeros in masked lanes"
-# additions in an order that depends on chance, on tuning, or on the size of the GPU
+# additions in an order that depends on chance, on tuning, or on the GPU
 _FREE_ORDER = re.compile(r"\b(?:atomic_(?:add|xchg|cas)|autotune|multi_processor_count|is_cuda)\b")
 
 Ask: TypeAlias = Callable[[Packed, dict[str, Any], str, tuple[str, str]], Packed]

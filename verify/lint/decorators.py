@@ -8,7 +8,7 @@ from verify.lint.expressions import ExpressionRules
 from verify.lint.names import JITS, is_kernel, shown
 from verify.lint.profile import Profile
 
-_PRUNING = "prune_configs_by"  # of triton.autotune
+_PRUNING = "prune_configs_by"  # for triton.autotune
 _PRUNES = frozenset({"early_config_prune", "perf_model", "top_k"})
 
 

@@ -44,7 +44,7 @@ Env: TypeAlias = dict[str, Kind]
 HOLDS_TENSORS = frozenset({Kind.TENSOR, Kind.TENSORS, Kind.TENSOR_LIST})
 MUTABLE = frozenset({Kind.LIST, Kind.TENSOR_LIST})
 # Tensor attributes that reveal where the program runs, or for whom: a wrapper does the same everywhere. `is_cuda` is
-# none of them, because verify/child/processors.py makes it true and false on any machine.
+# not among them, because verify/child/processors.py makes it true and false on any machine.
 DEVICES = frozenset({"device", "is_cpu", "get_device", "requires_grad"})
 OF_PARAMETER = {"tensor": Kind.TENSOR, "tensors": Kind.TENSOR_LIST, "value": Kind.VALUE}
 OF_RESULT = {"tensor": Kind.TENSOR, "tensors": Kind.TENSORS, "limits": Kind.LIMITS, "value": Kind.VALUE}
