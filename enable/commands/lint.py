@@ -57,8 +57,10 @@ def command(
     """
     from generate import BLOCKS
     from verify import platforms
-    from verify.lint import lint_text, load_profile, render
+    from verify.lint import ANY_FILE, lint_text, load_profile, render
 
+    if platform and profile != ANY_FILE:
+        raise UserError(f"--profile {profile} and --platform {platform} each name a dialect; leave one of them out")
     profile = platforms.load(platform).lint if platform else profile
     violations = lint_text(_read(file), load_profile(profile).with_blocks(BLOCKS))
     if as_json:

@@ -322,6 +322,7 @@ def test_misuse(capsys, tmp_path):
         ([str(tmp_path / "binary")], "not a text in UTF-8"),
         ([__file__, "--profile", "cuda99"], "choose one of: mtia-like, triton, triton-cuda"),
         ([__file__, "--platform", "cuda99"], "unknown platform 'cuda99'"),
+        ([__file__, "--platform", "sim", "--profile", "triton"], "each name a dialect; leave one of them out"),
     ]:
         assert run(["lint", *arguments]) == 2
         error = capsys.readouterr().err

@@ -83,6 +83,7 @@ def test_files_build_on_files(written):
         (("alignment: 32 ", "memory_bytes: 1000 #"), 6, "memory_bytes: too little to run a kernel; at least 33554432"),
         (("    tl.float64: ", "    tl.float63: "), 14, "unknown name 'tl.float63'; write it as kernel files do"),
         (('"this chip has no', '[1] # "this'), 14, "the hint for tl.float64 is [1]; write what to use instead"),
+        (("    tl.float64: ", "    torch.float64: 3 # "), 14, "the hint for torch.float64 is 3"),
         (("shared_bytes", "shared_byte"), 5, "do you mean shared_bytes?"),
         (("[scatter-store]", "[scatter]"), 9, "no rule 'scatter'; choose from scatter-store, half-maths"),
         (("dtypes: [float64]", "dtypes: [float63]"), 11, "'float63' is not in dtypes"),

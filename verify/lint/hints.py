@@ -19,24 +19,25 @@ def fitting(hints: Mapping[str, str], stated: Collection[str], names: frozenset[
         stated: Names of those that are not inherited.
         names: Names of Triton's language that kernels may use.
     """
-    return {name: hint for name, hint in hints.items() if name in stated or names.issuperset(_advised(hint))}
+
+    def fits(hint: str) -> bool:
+        return names.issuperset(_LANGUAGE_NAME.findall(hint))
+
+    return {name: hint for name, hint in hints.items() if name in stated or fits(hint)}
 
 
-def _advised(hint: str) -> list[str]:
-    return _LANGUAGE_NAME.findall(hint)
-
-
-def problem(name: str, hint: object, imports: Mapping[str, str]) -> str:
+def problem(name: str, hint: object, inherited: Collection[str], imports: Mapping[str, str]) -> str:
     """Return the reason why a stated hint cannot be shown to anyone, or `""`.
 
     Args:
         name: Refused name: dotted as in a kernel file, or a method of a tensor or a builtin.
         hint: Advice.
+        inherited: Names for which the base has a hint.
         imports: Modules by the names under which kernel files import them.
     """
     if not isinstance(hint, str) or not hint.strip():
         return f"the hint for {name} is {hint!r}; write what to use instead, as text"
-    if not _exists(name, imports):
+    if name not in inherited and not _exists(name, imports):
         first = "', '".join(sorted(imports))
         return f"unknown name {name!r}; write it as kernel files do: one that begins with '{first}', or a method"
     return ""

@@ -280,9 +280,9 @@ def _of_file(document: Document) -> Profile:
         raise document.error([*inside, *error.where], str(error)) from error
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise document.error(inside, f"not a dialect ({error!r}); see docs/platforms") from error
-    stated_hints = raw.get("hints", {})
+    stated_hints, inherited = raw.get("hints", {}), load_profile(raw["base"]).hints
     for name, hint in stated_hints.items():
-        if name not in load_profile(raw["base"]).hints and (problem := hints.problem(name, hint, profile.imports)):
+        if problem := hints.problem(name, hint, inherited, profile.imports):
             raise document.error([*inside, "hints", name], problem)
     return replace(profile, hints=hints.fitting(profile.hints, stated_hints, profile.kernel.names))
 
