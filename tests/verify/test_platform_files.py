@@ -1,6 +1,8 @@
 """Platforms as files of the user's: what they inherit, and what is wrong in them, with its line."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -113,3 +115,12 @@ def test_what_is_no_file_of_a_platform(written, tmp_path):
         platforms.load(own)
     with pytest.raises(UserError, match=r"unknown platform .simm., did you mean sim\?.*name a file: ./simm.yaml"):
         platforms.load("simm")
+
+
+def test_reading_a_file_imports_no_triton(written):
+    """Whether kernels are interpreted is settled when Triton is imported."""
+    path = written(DOCUMENTED.replace("    tl.float64: ", "    tl.dot_scaled: wide\n    sort: no\n    tl.float64: "))
+    code = (
+        "import sys; from verify.lint import load_profile; load_profile(sys.argv[1]); sys.exit('triton' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code, path], cwd=ROOT, check=False).returncode == 0

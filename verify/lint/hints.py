@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import builtins
-import importlib
+import importlib.util
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from functools import reduce
+from pathlib import Path
 
 _LANGUAGE_NAME = re.compile(r"\btl(?:\.[A-Za-z_]\w*)+")  # a Triton name in a hint
 
@@ -44,16 +45,26 @@ def problem(name: str, hint: object, inherited: Collection[str], imports: Mappin
 
 
 def _exists(name: str, imports: Mapping[str, str]) -> bool:
-    import torch
-    import triton.language as tl
-
+    """Return True if there is such a name; Triton's source is searched, since an import fixes how kernels run."""
     root, *attributes = name.split(".")
     if not attributes:
-        return any(hasattr(owner, name) for owner in (torch.Tensor, tl.tensor, torch, builtins))
-    if root not in imports:
-        return False
+        method = re.search(rf"def {re.escape(name)}\(", _language("core.py")) is not None
+        return method or hasattr(builtins, name) or _resolves("torch", ["Tensor", name]) or _resolves("torch", [name])
+    if imports.get(root) == "triton.language":
+        return re.search(rf"\b{re.escape(attributes[0])}\b", _language("__init__.py")) is not None
+    return root in imports and (imports[root].startswith("triton") or _resolves(imports[root], attributes))
+
+
+def _language(file: str) -> str:
+    """Return the source of one of the files of Triton's language."""
+    spec = importlib.util.find_spec("triton")
+    assert spec is not None and spec.submodule_search_locations is not None
+    return Path(spec.submodule_search_locations[0], "language", file).read_text(encoding="utf-8")
+
+
+def _resolves(module: str, attributes: Sequence[str]) -> bool:
     try:
-        reduce(getattr, attributes, importlib.import_module(imports[root]))
+        reduce(getattr, attributes, importlib.import_module(module))
     except (ImportError, AttributeError):
         return False
     return True
