@@ -119,7 +119,7 @@ def test_what_is_no_file_of_a_platform(written, tmp_path):
 
 def test_reading_a_file_imports_no_triton(written):
     """Whether kernels are interpreted is settled when Triton is imported."""
-    path = written(DOCUMENTED.replace("    tl.float64: ", "    tl.dot_scaled: wide\n    sort: no\n    tl.float64: "))
+    path = written(DOCUMENTED.replace("    tl.float64: ", "    tl.dot_scaled: wide\n    sort: none\n    tl.float64: "))
     code = (
         "import sys; from verify.lint import load_profile; load_profile(sys.argv[1]); sys.exit('triton' in sys.modules)"
     )
