@@ -71,8 +71,8 @@ def test_a_program_that_does_not_end_is_named(debug):
 
 
 def test_too_many_programs_are_told_from_one_that_does_not_end(debug):
-    report = debug(KERNEL.replace(GRID, "(10_000_000,)"), TIMEOUT)
-    assert "of 10000000 in the order they run. Programs end, but there are too many" in report
+    report = debug(KERNEL.replace(GRID, "(1_000_000,)"), TIMEOUT)
+    assert "of 1000000 in the order they run. Programs end, but there are too many" in report
 
 
 def test_a_wrapper_that_loops_is_told(debug):

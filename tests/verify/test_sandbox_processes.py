@@ -119,7 +119,7 @@ def test_memory_of_many_processes_without(start, probe):
     body = """
         for _ in range(4):
             if not os.fork():
-                held = bytearray(b"x") * (600 << 20); time.sleep(600)
+                held = bytearray(b"x") * (900 << 20); time.sleep(600)
         time.sleep(600)
     """
     with pytest.raises(ChildDied, match="MiB of memory"):
