@@ -5,18 +5,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, TypeAlias
 
 import torch
-from blake3 import blake3
 
 from traces import TraceError
 from traces.contents import NotRecorded
-from traces.materialise import STORAGE_ALIGNMENT, identity
+from traces.materialise import identity
 from traces.overloads import bind, positional, resolve
 from traces.records import CallRecord
 from traces.store import Trace
@@ -25,7 +23,7 @@ from traces.values import Packed, on_host, pack, unpack
 from traces.widening import answer
 from verify.cases import bags, left, oracle, polynomials, preconditions, ranks, references
 from verify.cases.elements import as_number, frozen, mapped, positive, promoted, widen, without_denormals
-from verify.cases.packed import tensor_names, unsupported
+from verify.cases.packed import digest_of, placed, tensor_names, unsupported
 from verify.contract.random_state import Philox
 from verify.operators import adds_up, group, judged_as
 
@@ -108,15 +106,11 @@ def case_of_values(overload: str, **arguments: Any) -> Case:
 
 def case_of_packed(overload: str, packed: Packed) -> Case:
     """Return the case for packed arguments. Their bytes are copied now."""
-    # Storages begin at multiples of 64 bytes. The case does not contain the particular multiple.
-    packed = replace(packed, groups=[replace(group, align=group.align % STORAGE_ALIGNMENT) for group in packed.groups])
+    packed = placed(packed)
     data = [None if d is None else bytes(d) for d in packed.data]
-    digest = blake3(json.dumps([overload, packed.header()]).encode())
-    for span in data:
-        digest.update(span or b"")
     load = lambda: Packed(packed.tree, packed.tensors, packed.groups, list(data))  # noqa: E731
     shapes, dtypes = tuple(tuple(ref.shape) for ref in packed.tensors), tuple(ref.dtype for ref in packed.tensors)
-    return Case(digest.hexdigest()[:32], overload, "", load, shapes, dtypes)
+    return Case(digest_of(overload, packed)[:32], overload, "", load, shapes, dtypes)
 
 
 Ask: TypeAlias = Callable[[str, Packed, Philox], Packed]  # same parameters and result as `aten_answer`

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from typing import Any
 
 import torch
+from blake3 import blake3
 
+from traces.materialise import STORAGE_ALIGNMENT
 from traces.values import Packed, numel
 
 
@@ -69,3 +73,16 @@ def contents(packed: Packed, index: int) -> torch.Tensor:
     dense = flat.as_strided(ref.shape, ref.stride).clone(memory_format=torch.contiguous_format)
     dense = dense.conj().resolve_conj() if ref.conj else dense
     return -dense if ref.neg else dense
+
+
+def digest_of(overload: str, packed: Packed) -> str:
+    """Return the BLAKE3 digest of a packed call; equal calls have the same digest."""
+    digest = blake3(json.dumps([overload, placed(packed).header()]).encode())
+    for span in packed.data:
+        digest.update(span or b"")
+    return digest.hexdigest()
+
+
+def placed(packed: Packed) -> Packed:
+    """Return the call with the addresses of a case: storages begin at multiples of 64 bytes, at no particular one."""
+    return replace(packed, groups=[replace(group, align=group.align % STORAGE_ALIGNMENT) for group in packed.groups])
