@@ -97,7 +97,7 @@ def _number(node: ast.AST) -> int | None:
 
 
 def extended(cases: list[Case], seed: int, source: str = "", most: int | None = None) -> list[Variant]:
-    """Return variants of one overload's cases, without the given cases themselves.
+    """Return the first variants of one overload's cases; see `stream`.
 
     Args:
         cases: Existing cases; all have the same overload.
@@ -105,31 +105,41 @@ def extended(cases: list[Case], seed: int, source: str = "", most: int | None = 
         source: The kernel's source, which is searched for block sizes.
         most: Maximum number of variants. If None, return all variants with one change and none with two.
     """
-    result: dict[str, Variant] = {}
-    case_ids = {case.id for case in cases}
+    return list(itertools.islice(stream(cases, seed, source, twice=bool(most)), most))
+
+
+def stream(cases: list[Case], seed: int, source: str = "", twice: bool = True) -> Iterator[Variant]:
+    """Yield variants of one overload's cases, without the given cases themselves, and each only once.
+
+    Args:
+        cases: Existing cases; all have the same overload.
+        seed: Seed for the random choices.
+        source: The kernel's source, which is searched for block sizes.
+        twice: Yield variants with two changes, too.
+    """
+    known = {case.id for case in cases}
+    first = len(known)
     loaded = [packed for packed in map(_loaded, cases) if packed is not None]
     judged, overload = Judged(kind_of(unpack(packed)) for packed in loaded), cases[0].overload
     ranked, numbers = _templates(overload, loaded), Numbers(literals(source), constants(source))
     by_dtypes = {_dtypes(template): template for template in reversed(ranked[TEMPLATES:])}
     by_dtypes = {dtypes: t for dtypes, t in by_dtypes.items() if dtypes not in map(_dtypes, ranked[:TEMPLATES])}
-    first, rest = (
+    usual, rest = (
         [_variants(overload, t, torch.Generator().manual_seed(seed + i), judged, numbers) for i, t in enumerate(group)]
         for group in (ranked[:TEMPLATES], by_dtypes.values())
     )
     rank_variants = [_standing(overload, of_vectors(t)) for t in _of_other_ranks(ranked)]
-    sources = [*first, *(itertools.islice(variants, FEW) for variants in rest), _in_turn(*rank_variants)]
+    sources = [*usual, *(itertools.islice(variants, FEW) for variants in rest), _in_turn(*rank_variants)]
     # A call with numbers alone already has pairs of changes among its variants.
     with_tensors = [t for t in ranked[:TEMPLATES] if tensors(t)]
     base = max(with_tensors, key=lambda t: sum(x.dim() for x in tensors(t)), default=None)
-    twice = iter(()) if base is None else _twice(overload, base, torch.Generator().manual_seed(seed), numbers.blocks)
-    more = _in_turn(twice, *rest) if most else iter(())
-    for how, variant in _then(_in_turn(*sources), more, lambda: len(result) >= SINGLY):
+    pairs = iter(()) if base is None else _twice(overload, base, torch.Generator().manual_seed(seed), numbers.blocks)
+    more = _in_turn(pairs, *rest) if twice else iter(())
+    for how, variant in _then(_in_turn(*sources), more, lambda: len(known) - first >= SINGLY):
         case = case_of_values(overload, **variant)
-        if case.id not in case_ids:
-            result.setdefault(case.id, Variant(how, replace(case, signature=how)))
-        if len(result) == most:
-            break
-    return list(result.values())
+        if case.id not in known:
+            known.add(case.id)
+            yield Variant(how, replace(case, signature=how))
 
 
 def mixed(cases: list[Case]) -> list[Variant]:

@@ -10,15 +10,16 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 
 from traces import UserError
 from traces.facts import tagged
 from traces.program import program_name
 from verify.cases.case import Case, by_overload, has_reference, spread
-from verify.cases.extended import extended
+from verify.cases.extended import Variant, stream
 from verify.cases.in_integers import in_integers
 from verify.cases.opinfo import kept_cases
 from verify.cases.refused import refused
@@ -84,6 +85,7 @@ class KernelTrial:
         self._optional: dict[
             Key, list[Case]
         ] = {}  # cases on which a bare file may raise, by overload and dtype or rank
+        self._variants: dict[str, Iterator[Variant]] = {}  # by overload, those that no stage has used yet
 
     def run(self, stages: Sequence[TrialStage]) -> TrialResult:
         """Judge the stages, the last one with samples and variants added, and then the further stages.
@@ -190,10 +192,10 @@ class KernelTrial:
         by_id: dict[str, dict[str, Case]] = {o: {c.id: c for c in cases} for o, cases in self.cases.items()}
         for case in (*recorded, *samples):
             by_id.setdefault(case.overload, {})[case.id] = case
-        for cases in by_id.values() if options.extended else ():
+        for overload, cases in by_id.items() if options.extended else ():
             cases.update({case.id: case for case in self._in_integers(list(cases.values()))})
-            made = extended(list(cases.values()), options.seed, candidate.source, options.extended)
-            cases.update({variant.case.id: variant.case for variant in made})
+            variants = self._variants[overload] = stream(list(cases.values()), options.seed, candidate.source)
+            cases.update({variant.case.id: variant.case for variant in islice(variants, options.extended)})
         chosen = {o: options.arrange([c for c in cases.values() if c.id not in known]) for o, cases in by_id.items()}
         if not candidate.contract:
             cache = self._cache if options.samples else None
@@ -280,9 +282,8 @@ class KernelTrial:
         more = min(SEARCHED, self._options.extended) << turn
         for overload, cases in known.items():
             ids = {case.id for case in cases}
-            recorded = [case for case in cases if not case.made]
-            made = extended(recorded, self._options.seed, self._candidate.source, len(cases) + more) if recorded else []
-            variants[overload] = [v.case for v in made if v.case.id not in ids][:more]
+            fresh = (v.case for v in self._variants.get(overload, ()) if v.case.id not in ids)
+            variants[overload] = list(islice(fresh, more))
         if not self._candidate.contract:
             beyond(known, variants)
         return variants
