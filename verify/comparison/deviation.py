@@ -34,6 +34,7 @@ from verify.operators import (
     converts,
     copies,
     depends_on_steps,
+    factors,
     goes_on_with_results,
     group,
     judged_as,
@@ -233,14 +234,16 @@ def _unsure(overload: str, expected: Expected, index: int) -> float:
     """
     exact, native = (real(aligned(overload, expected, p, index)) for p in (expected.values, expected.native))
     exact, most = exact.to(torch.float64), MOST_NUDGED * largest(exact)
+    # each of the steps of an elimination adds roundings, whose sum grows like the root of their number
+    nudges = NUDGES * max(expected.before.tensors[0].shape[-1:], default=1) ** 0.5 if factors(overload) else NUDGES
     atens = largest(native.to(torch.float64) - exact) if native.dtype is torch.float32 else 0.0
     nudged = [real(aligned(overload, expected, packed, index)).to(torch.float64) for packed in expected.nudged]
     moved = max((largest(other - exact) for other in nudged if other.shape == exact.shape), default=0.0)
-    as_atens = min(atens, NUDGES * moved, MOST_AS_ATENS * largest(exact))
+    as_atens = min(atens, nudges * moved, MOST_AS_ATENS * largest(exact))
     # everything cancels, as in gradients of a softmax over one element, so no relative limit applies
     if not bool(exact.any()):
-        return max(NUDGES * moved, as_atens)
-    return max(moved, as_atens, min(max(NUDGES * moved, ATENS * atens), most))
+        return max(nudges * moved, as_atens)
+    return max(moved, as_atens, min(max(nudges * moved, ATENS * atens), most))
 
 
 def _between(overload: str, expected: Expected, native: torch.Tensor, want: torch.Tensor) -> float:

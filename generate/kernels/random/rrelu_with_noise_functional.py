@@ -16,6 +16,4 @@ def wrapper(self, noise, lower=0.125, upper=1.0 / 3.0, training=False, generator
     drawn = torch.empty_like(noise)
     if not training:
         fill(drawn, noise)
-    return random_slopes(
-        self, drawn, lower, upper, training, philox, torch.empty_like(self, memory_format=torch.contiguous_format)
-    ), drawn
+    return random_slopes(self, drawn, lower, upper, training, philox, torch.empty_like(self)), drawn
