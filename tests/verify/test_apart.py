@@ -197,3 +197,32 @@ def test_bags_have_a_known_mode_and_no_negative_size(changed, sound):
     }
     call |= {"num_weights": 4, "scale_grad_by_freq": False, "mode": changed.get("mode", 1), "sparse": False}
     assert stands("aten::_embedding_bag_backward", {**call, "per_sample_weights": None, "padding_idx": -1}) is sound
+
+
+IMAGE, WINDOW = torch.ones(2, 3, 4, 4), torch.ones(3, 2, 2, 2)
+BACKWARD = {
+    "grad_output": torch.ones(2, 2, 5, 5), "input": IMAGE, "weight": WINDOW, "bias_sizes": [2], "stride": [1, 1],
+    "padding": [0, 0], "dilation": [1, 1], "transposed": True, "output_padding": [0, 0], "groups": 1,
+    "output_mask": [True, True, True],
+}  # fmt: skip
+NORM = {
+    "input": IMAGE, "weight": torch.ones(3), "bias": torch.ones(3), "running_mean": torch.ones(3),
+    "running_var": torch.ones(3), "training": True, "momentum": 0.1, "eps": 1e-5,
+}  # fmt: skip
+SOFTMAX = {"grad_output": torch.ones(2, 3), "output": torch.full((2, 3), 1 / 3), "dim": 1}
+LEAST = {"self": torch.tensor([[1.0, 2], [3, 1], [1, 1]]), "b": torch.ones(3, 1), "rcond": None, "driver": "gels"}
+
+
+@pytest.mark.parametrize(
+    ("overload", "call", "changed"),
+    [
+        ("aten::convolution_backward", BACKWARD, {"grad_output": torch.ones(4, 2, 5, 5)}),
+        ("aten::_native_batch_norm_legit", NORM, {"running_mean": torch.ones(4)}),
+        ("aten::_log_softmax_backward_data", {**SOFTMAX, "input_dtype": torch.float32}, {"input_dtype": torch.bool}),
+        ("aten::linalg_lstsq", LEAST, {"self": LEAST["self"] * 1e-39}),  # denormal
+        ("aten::linalg_lstsq", LEAST, {"self": torch.tensor([[1.0, 1], [2, 2], [3, 3]])}),  # of rank 1
+    ],
+)
+def test_calls_that_aten_answers_and_its_documentation_does_not_allow(overload, call, changed):
+    assert stands(overload, call)
+    assert not stands(overload, {**call, **changed})

@@ -443,6 +443,14 @@ def test_the_sign_of_a_complex_zero_is_not_laid_down():
     assert "wrong" in judged("aten::neg", {"self": torch.zeros(2)}, lambda self: torch.zeros(2))
 
 
+@pytest.mark.parametrize(("real", "imaginary", "open"), [(math.inf, math.inf, True), (1.0, math.inf, False)])
+def test_the_sign_of_an_infinity_beside_nan_is_not_laid_down(real, imaginary, open):
+    """C99, annex G.6.2: csinh(inf + i inf) is an infinity of either sign and NaN; sin z is -i sinh iz."""
+    z = torch.tensor([complex(real, imaginary)])
+    detail = judged("aten::sin", {"self": z}, lambda self: torch.view_as_complex(torch.view_as_real(self.sin()) * -1))
+    assert detail is None if open else "wrong" in detail
+
+
 def test_where_the_terms_of_a_derivative_vanish_in_aten_its_zero_may_have_the_sign_of_the_true_value():
     """Below -9 the derivative of gelu is negative; ATen adds +0 and -0, and a kernel that loses less rounds to -0."""
     arguments = {"grad_output": torch.ones(2), "self": torch.tensor([-20.0, -200.0]), "approximate": "tanh"}

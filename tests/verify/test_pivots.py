@@ -87,3 +87,12 @@ def test_permutations_and_triangles():
     assert accepted("aten::linalg_lu", {"A": TIE}, (p, lower, upper))
     assert not accepted("aten::linalg_lu", {"A": TIE}, (p.mT.contiguous(), lower, upper))
     assert not accepted("aten::linalg_lu", {"A": TIE}, (p, lower @ upper, torch.eye(3).double().expand(2, 3, 3)))
+
+
+@pytest.mark.parametrize(("last", "info", "right"), [(0.0, 2, True), (1e-17, 0, True), (0.0, 0, False)])
+def test_the_first_pivot_that_is_zero_is_that_of_the_answers_own_factors(last, info, right):
+    """Roundings decide if the second pivot of a matrix of rank 1 is 0."""
+    a = torch.tensor([[1.0, 2], [0.5, 1]], dtype=torch.float64)
+    factors = torch.tensor([[1.0, 2], [0.5, last]], dtype=torch.float64).mT.contiguous().mT
+    answer = factors, torch.tensor([1, 2], dtype=torch.int32), torch.tensor(info, dtype=torch.int32)
+    assert accepted("aten::linalg_lu_factor_ex", {"A": a}, answer) is right

@@ -54,3 +54,15 @@ def test_a_value_computed_in_float32_is_wrong(name):
         exact = float(function(argument, 6))
         assert accepted(name, x, 6.0, exact)
         assert not accepted(name, x, 6.0, float(torch.tensor(exact).float()) * (1 + 2.0**-24)), (name, x)
+
+
+def test_near_a_root_a_cosine_is_off_as_its_angle_is():
+    """Both are cos(9 arccos x) with one rounding of the angle."""
+    x, aten = -0.0021795947126051173, -0.01961510990011831
+    assert float(torch.special.chebyshev_polynomial_t(torch.tensor(x, dtype=torch.float64), 9)) == aten
+    assert accepted("chebyshev_polynomial_t", x, 9.0, -0.019615109900116532)
+    assert not accepted("chebyshev_polynomial_t", x, 9.0, -0.019615109901)
+
+
+def test_a_difference_of_equal_terms_is_a_zero_of_either_sign():
+    assert accepted("hermite_polynomial_he", 0.0, 3.0, 0.0) and accepted("hermite_polynomial_he", 0.0, 3.0, -0.0)

@@ -80,7 +80,10 @@ def _spread(family: str, x: Array, n: Array) -> Array:
             _recurrence(family, x, degree, lambda term: term * (1 + _STEP * generator.uniform(-1, 1, term.shape)))
             for _ in range(_SAMPLES)
         ]
-        return np.asarray(np.max([np.abs(sample - value) for sample in samples], 0) / _STEP)
+        changes = np.max([np.abs(sample - value) for sample in samples], 0) / _STEP
+        # In (-1, 1) ATen and others evaluate cos(n arccos x) and the like, where the angle is rounded.
+        angle = np.pi * degree if family.startswith("chebyshev") else 0.0
+        return np.asarray(np.where(np.abs(x) < 1, np.maximum(changes, angle), changes))
 
 
 def _recurrence(family: str, x: Array, degree: Array, rounded: Callable[[Array], Array]) -> Array:

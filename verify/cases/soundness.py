@@ -29,6 +29,9 @@ _SIZES = ("input_sizes", "input_size", "self_sizes")
 _WITH_INDICES = 2  # results of a forward call that returns indices: the largest elements, and their positions
 _FLASH = tagged("flash_attention")
 _MAX_DEGREE = 1 << 10
+_ELIMINATED = tagged("eliminated")
+# Arguments of a batch norm with one value for each channel.
+_BY_CHANNEL = ("weight", "bias", "running_mean", "running_var", "save_mean", "save_invstd", "save_var")
 _INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 
 
@@ -264,7 +267,53 @@ def _leaves_polynomials_open(overload: str, arguments: Arguments) -> bool:
     return any(bool(t.isnan().any()) for t in tensors(arguments)) or bool((degree > _MAX_DEGREE).any())
 
 
+def _has_other_channels(overload: str, arguments: Arguments) -> bool:
+    """Return True if a batch norm has a value too many or too few for its channels, of which ATen reads what it needs.
+
+    Statistics without elements count as absent.
+    """
+    if "batch_norm" not in overload or not isinstance(arguments.get("input"), torch.Tensor):
+        return False
+    channels = arguments["input"].shape[1:2]
+    by_channel = (arguments.get(name) for name in _BY_CHANNEL)
+    return any(isinstance(t, torch.Tensor) and t.numel() and t.shape != channels for t in by_channel)
+
+
+def _has_gradient_of_another_shape(overload: str, arguments: Arguments) -> bool:
+    """Return True if the gradient for a convolution has not the shape of its result, which ATen does not check."""
+    if base_name(resolve(overload)) != "convolution_backward":
+        return False
+    names = ("stride", "padding", "dilation", "transposed", "output_padding", "groups")
+    tensors_on_meta = (arguments[name].to("meta") for name in ("input", "weight"))
+    try:
+        result = torch.ops.aten.convolution.default(*tensors_on_meta, None, *(arguments[name] for name in names))
+    except ERRORS:
+        return True
+    return bool(result.shape != arguments["grad_output"].shape)
+
+
+def _converts_gradients(overload: str, arguments: Arguments) -> bool:
+    """Return True if a softmax's input has a dtype that gives no such gradient: softmax keeps it, or widens float16."""
+    if base_name(resolve(overload)) not in ("_softmax_backward_data", "_log_softmax_backward_data"):
+        return False
+    gradient, dtype = arguments["grad_output"].dtype, arguments["input_dtype"]
+    return dtype != gradient and (gradient, dtype) != (torch.float32, torch.float16)
+
+
+def _eliminates_denormals(overload: str, arguments: Arguments) -> bool:
+    """Return True if all numbers of a matrix that is eliminated are denormal: a device may take them for zeros."""
+    name = base_name(resolve(overload)).removeprefix("_")
+    if name not in _ELIMINATED or not name.startswith("linalg_"):
+        return False
+    floats = [t for t in tensors(arguments) if t.is_floating_point() and t.dim() > 1 and t.numel()]
+    return any(0 < float(t.abs().max()) < torch.finfo(t.dtype).tiny for t in floats)
+
+
 _FAULTS = (
+    _has_other_channels,
+    _has_gradient_of_another_shape,
+    _converts_gradients,
+    _eliminates_denormals,
     _leaves_polynomials_open,
     _normalizes_nothing,
     _has_no_channels,

@@ -98,6 +98,9 @@ def _differences(
         sizes = None if expected.sizes is None else real(contents(expected.sizes, index)).to(torch.float64)
         base = _moduli(want) if _is_complex(expected, index) else want
         wrong &= _outside(overload, native.dtype, got, want, base, sizes)
+        if wrong.any() and _is_complex(expected, index):
+            # the sign of an infinity beside NaN is not specified (C99, annex G.6)
+            wrong &= ~(want.isinf() & got.isinf() & want.flip(-1).isnan() & got.flip(-1).isnan())
         if wrong.any() and native.dtype is torch.float32:
             # elements for which ATen itself is far from the reference
             atens_wrong = _outside(overload, native.dtype, native, want, base, sizes)

@@ -205,7 +205,7 @@ def repivoted(overload: str, expected: Expected, answer: Packed, index: int) -> 
     results = _PIVOTED.get(_base(overload).removeprefix("_"), ())
     names = tensor_names(answer.tree)
     places = {r: names.index(n) for k, r in enumerate(results) for n in (r, f"return[{k}]") if n in names}
-    factors = [name for name in results if name in ("P", "L", "U", "LU", "pivots")]
+    factors = [name for name in results if name in ("P", "L", "U", "LU", "pivots", "info")]
     if len(places) < len(results) or index not in [places[name] for name in factors]:
         return None
     got, want = ({name: contents(packed, places[name]) for name in factors} for packed in (answer, expected.native))
@@ -213,10 +213,20 @@ def repivoted(overload: str, expected: Expected, answer: Packed, index: int) -> 
     right = _is_factored(a, want) & _is_factored(a, got)
     if a.shape[-1] == a.shape[-2]:  # ATen may factor the transposed matrix, which saves a copy of a row-major one
         right |= _is_factored(a.mT, want) & _is_factored(a.mT, got)
+    if index == places.get("info"):  # if a pivot is 0 but for roundings, it may be 0 in either factors
+        return right & (got["info"] == _first_zero(got["LU"]))
     order = "pivots" if "pivots" in factors else "P"
     changed = (got[order] != want[order]).flatten(right.dim()).any(-1)
     mask, element = right & changed, contents(answer, index)
     return mask.view(*mask.shape, *[1] * (element.dim() - mask.dim())).expand(element.shape)
+
+
+def _first_zero(factors: Tensor) -> Tensor:
+    """Return the number of the first pivot that is 0 in each matrix, counted from 1, or 0 if there is none."""
+    zeros = factors.diagonal(dim1=-2, dim2=-1) == 0
+    position = torch.arange(1, zeros.shape[-1] + 1).expand(zeros.shape)
+    first = torch.where(zeros, position, zeros.shape[-1] + 1).amin(-1) if zeros.shape[-1] else zeros.sum(-1)
+    return torch.where(zeros.any(-1), first, 0)
 
 
 def _is_factored(matrix: Tensor, factors: Mapping[str, Tensor]) -> Tensor:
