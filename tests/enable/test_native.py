@@ -19,7 +19,10 @@ from enable.serve.overlap import footprint_of
 from enable.serve.shortcuts import looked_at
 from traces.overloads import resolve
 
-pytestmark = pytest.mark.filterwarnings("ignore:(?s).*Overriding a previously registered kernel:UserWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:(?s).*Overriding a previously registered kernel:UserWarning"),
+    pytest.mark.timeout(900),  # the first test builds the module, and other processes wait
+]
 
 RELU, ADD, COPY, LISTS = (
     resolve(f"aten::{name}") for name in ("relu", "add.Tensor", "_foreach_add.Scalar", "_foreach_add.ScalarList")
