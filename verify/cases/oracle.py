@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 from traces.subgraphs import definitions
 from traces.values import Packed, pack
 from verify.cases.arguments import Arguments, fits, tensors
-from verify.cases.packed import digest_of
+from verify.cases.packed import digest_of, placed
 from verify.contract.random_state import Philox
 from verify.platforms import TRIAL
 from verify.sandbox import confine, wire
@@ -27,7 +27,7 @@ Place: TypeAlias = tuple[str, int | None, int]  # an argument, the list index if
 
 _LOCK = threading.Lock()
 _MOST_ANSWERS = 1 << 16  # a few MB
-# Answers by call and places. A search for cases makes the earlier ones again, and trials of one overload share most.
+# ATen's answers, by call and places. The trials of one overload share most of their calls, as in a campaign.
 _IDLE: dict[tuple[str, tuple[Place, ...]], list[int] | None] = {}
 
 
@@ -95,22 +95,18 @@ def idle(overload: str, arguments: Arguments, places: Sequence[Place]) -> list[i
     """
     if not all(fits(overload, t.shape) and not t.is_meta for t in tensors(arguments)):
         return None
-    packed = pack(arguments)
+    packed = placed(pack(arguments))
     key = digest_of(overload, packed), tuple(places)
     with _LOCK:
-        if key not in _IDLE:
-            if len(_IDLE) >= _MOST_ANSWERS:
-                _IDLE.clear()
-            _IDLE[key] = _asked_idle(overload, packed, places)
-        return _IDLE[key]
-
-
-def _asked_idle(overload: str, packed: Packed, places: Sequence[Place]) -> list[int] | None:
-    try:
-        reply, _ = _ORACLE.ask(packed, {**_asked(overload), "places": places})
-    except (ChildDied, RuntimeError):  # the child cannot even rebuild the call
-        return None
-    return reply["idle"] if reply["stands"] else None
+        if key in _IDLE:
+            return _IDLE[key]
+        try:
+            reply, _ = _ORACLE.ask(packed, {**_asked(overload), "places": places})
+        except (ChildDied, RuntimeError):  # the child cannot even rebuild the call, or the machine is too busy
+            return None
+        if len(_IDLE) >= _MOST_ANSWERS:
+            _IDLE.clear()
+        return _IDLE.setdefault(key, reply["idle"] if reply["stands"] else None)
 
 
 def refusal(overload: str, arguments: Arguments) -> str:

@@ -76,8 +76,8 @@ def contents(packed: Packed, index: int) -> torch.Tensor:
 
 
 def digest_of(overload: str, packed: Packed) -> str:
-    """Return the BLAKE3 digest of a packed call; equal calls have the same digest."""
-    digest = blake3(json.dumps([overload, placed(packed).header()]).encode())
+    """Return the BLAKE3 digest of a call with the addresses of a case; equal calls have the same digest."""
+    digest = blake3(json.dumps([overload, packed.header()]).encode())
     for span in packed.data:
         digest.update(span or b"")
     return digest.hexdigest()

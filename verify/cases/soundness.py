@@ -268,9 +268,9 @@ def _leaves_polynomials_open(overload: str, arguments: Arguments) -> bool:
 
 
 def _has_other_channels(overload: str, arguments: Arguments) -> bool:
-    """Return True if a batch norm has a value too many or too few for its channels, of which ATen reads what it needs.
+    """Return True if an argument of a batch norm has not one value for each channel, which ATen does not check.
 
-    Statistics without elements count as absent.
+    An argument without elements counts as absent.
     """
     if "batch_norm" not in overload or not isinstance(arguments.get("input"), torch.Tensor):
         return False
@@ -301,12 +301,12 @@ def _converts_gradients(overload: str, arguments: Arguments) -> bool:
 
 
 def _eliminates_denormals(overload: str, arguments: Arguments) -> bool:
-    """Return True if all numbers of a matrix that is eliminated are denormal: a device may take them for zeros."""
+    """Return True if all numbers in an eliminated matrix are denormal: a device may replace them by zeros."""
     name = base_name(resolve(overload)).removeprefix("_")
     if name not in _ELIMINATED or not name.startswith("linalg_"):
         return False
-    floats = [t for t in tensors(arguments) if t.is_floating_point() and t.dim() > 1 and t.numel()]
-    return any(0 < float(t.abs().max()) < torch.finfo(t.dtype).tiny for t in floats)
+    matrix = tensors(arguments)[0]
+    return bool(matrix.numel()) and 0 < float(matrix.abs().max()) < torch.finfo(matrix.dtype).tiny
 
 
 _FAULTS = (
