@@ -177,9 +177,7 @@ def _least_squares(a: Mapping[str, Any], philox: Philox) -> Any:
     ambiguous = (ratio > max(share / 4, 0 if gelsy else share - margin)) & (
         ratio <= share * (100 if gelsy else 1) + margin
     )
-    ambiguous |= (ratio <= margin) & (
-        driver == "gels"
-    )  # "gels" needs a matrix of full rank
+    ambiguous |= (ratio <= margin) & (driver == "gels")  # "gels" needs a matrix of full rank
     if bool(ambiguous.any()) or (not gelsy and rank.numel() and not torch.equal(rank, counts.sum(-1))):
         raise NotImplementedError("of which rank the matrix is depends on the algorithm")
     weights = torch.where(counts, 1 / s, 0.0)
