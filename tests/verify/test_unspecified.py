@@ -47,7 +47,7 @@ def zygotes():
 def run(zygotes):
     """Runs a kernel body of x, 64 numbers from -1 to 1, out, 64 sevens, and a counter. Returns header and out."""
 
-    def ran(body, seed=0, grid="(1,)", mode=EXECUTE, options=""):
+    def ran(body, seed=0, grid="(1,)", mode=EXECUTE, options="", out="torch.full((64,), 7.0)"):
         lines = "".join(f"    {line}\n" for line in body.strip("\n").split("\n"))
         source = f"""{HEAD}
 @triton.jit
@@ -56,7 +56,7 @@ def kernel(x, out, counter, n, BLOCK: tl.constexpr):
     i = tl.arange(0, BLOCK)
 {lines}
 def wrapper(self):
-    out, counter = torch.full((64,), 7.0), torch.zeros(1, dtype=torch.int32)
+    out, counter = {out}, torch.zeros(1, dtype=torch.int32)
     kernel[{grid}](self, out, counter, 64, BLOCK=64{options})
     return out
 """
@@ -164,6 +164,43 @@ def test_races_of_lanes(run, body):
 def test_no_races_of_lanes(run, body):
     header, _ = run(body)
     assert header["status"] == "ok" and header["accesses"] == [], header
+
+
+LOOP = """
+for k in tl.range(0, 8{}):
+    y = tl.load(out + i)
+    {}
+    tl.store(out + {}, y + 1.0)
+"""
+INNER = "for m in tl.range(0, 2, num_stages=2):\n        y += 1.0"
+
+
+@pytest.mark.parametrize(
+    "options, inside, stored, distance",
+    [
+        (", num_stages=2", "y += 1.0", "i", 1),
+        (", num_stages=3", "y += 1.0", "i", 2),
+        (", num_stages=1", "y += 1.0", "i", 0),
+        ("", "y += 1.0", "i", 0),
+        (", num_stages=3", "y += 1.0", "i + 64", 0),
+        (", num_stages=3", INNER, "i", 0),
+    ],
+    ids=["2", "3", "1", "none", "elsewhere", "outer"],
+)
+def test_a_pipelined_loop_does_not_load_what_it_just_stored(run, options, inside, stored, distance):
+    header, _ = run(LOOP.format(options, inside, stored), out="torch.full((128,), 7.0)[:64]")
+    if not distance:
+        assert header["status"] == "ok" and header["accesses"] == [], header
+        return
+    (found,) = header["accesses"]
+    assert found["kind"] == "race" and f"num_stages={distance + 1} loads what an earlier" in found["text"], found
+
+
+@pytest.mark.parametrize("back, wrong", [(2, True), (3, False)])
+def test_a_pipelined_loop_overtakes_only_the_iterations_in_flight(run, back, wrong):
+    body = f"for k in tl.range({back}, 20, num_stages=3):\n    y = tl.load(out + k - {back})\n    tl.store(out + k, y)"
+    header, _ = run(body)
+    assert header["status"] == "ok" and bool(header["accesses"]) is wrong, header
 
 
 def test_atomics_are_performed_in_any_order_of_lanes(run):

@@ -20,7 +20,7 @@ import numpy as np
 from verify.child.folds import mend_folds
 from verify.child.quick import quicken
 
-_LOOP = "__loop__"  # name for the function that replaces `range` in kernels' loops
+LOOP = "__loop__"  # name for the function that replaces `range` in kernels' loops
 _BFLOAT16, _FLOAT32 = "bf16", "fp32"  # type names compare faster than types
 _COMPARISONS = (np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal)
 
@@ -95,12 +95,12 @@ def _mend_loops(interpreter: Any) -> None:
             self.generic_visit(node)
             called = node.iter.func if isinstance(node.iter, ast.Call) else None
             if isinstance(called, ast.Name) and called.id == "range":
-                called.id = _LOOP
+                called.id = LOOP
             return node
 
     transform = rewriter._transform_ast
     rewriter._transform_ast = lambda self, source: Loops().visit(transform(self, source))
-    setattr(builtins, _LOOP, loop)
+    setattr(builtins, LOOP, loop)
     tl.range = loop
 
 

@@ -1,17 +1,21 @@
-"""Detect data races between the lanes of one program instance.
+"""Detect data races between the lanes of one program instance, and between the iterations of its loops.
 
 The threads of a program instance are not synchronised. They wait only at tl.debug_barrier, at an atomic that is
 scalar for the whole program instance, and at operations that take elements from other lanes (reductions, scans,
 products, gathers). A lane is an element's position in the loaded or stored tensor, whatever its shape.
+
+A loop over `tl.range(..., num_stages=n)` is pipelined: the compiler issues the loads of an iteration together with
+those that come n - 1 iterations before, without a check that no store in between changes the memory.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections import deque
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -70,6 +74,14 @@ class _Access:
         return bool((ascending[1:] != ascending[:-1]).all())
 
 
+@dataclass
+class _Loop:
+    """A loop that runs: how many iterations are in flight at once, and the stores in each of them."""
+
+    stages: int
+    stores: list[list[_Access]] = field(default_factory=list)
+
+
 class Lanes:
     """Accesses of one program instance since the last synchronisation of its lanes.
 
@@ -79,6 +91,20 @@ class Lanes:
     def __init__(self) -> None:
         self._loads: deque[_Access] = deque(maxlen=MAX_PENDING)
         self._stores: deque[_Access] = deque(maxlen=MAX_PENDING)
+        self._loops: list[_Loop] = []  # those that run, the innermost last
+
+    def loop(self, stages: int, values: Iterable[Any]) -> Iterator[Any]:
+        """Yield the values of a loop's variable; the loop has this many stages."""
+        if self._loops:
+            self._loops[-1].stages = 1  # only an innermost loop is pipelined
+        loop = _Loop(stages)
+        self._loops.append(loop)
+        depth = len(self._loops)
+        for value in values:
+            del self._loops[depth:]
+            loop.stores = [*loop.stores, []][-stages:]
+            yield value
+        del self._loops[depth - 1 :]
 
     def wait(self) -> None:
         """Synchronise the lanes: all have arrived before any continues."""
@@ -88,12 +114,27 @@ class Lanes:
     def load(self, addresses: np.ndarray, mask: np.ndarray) -> Race | None:
         access = _Access(addresses, mask)
         self._loads.append(access)
-        return _first(_foreign(store, access) for store in _near(self._stores, access))
+        races = (_foreign(store, access) for store in _near(self._stores, access))
+        return _first(races) or self._too_early(access)
+
+    def _too_early(self, load: _Access) -> Race | None:
+        """Return a race if a pipelined loop loads what one of its last iterations stored."""
+        loop = self._loops[-1] if self._loops else None
+        if loop is None or loop.stages == 1:
+            return None
+        for store in itertools.chain.from_iterable(loop.stores[:-1]):
+            met = np.isin(load.cells, store.cells)
+            if met.any():
+                text = f"a loop with num_stages={loop.stages} loads what an earlier iteration stored; the loads of"
+                return int(load.cells[met][0]), f"{text} {loop.stages} iterations may come before that", False
+        return None
 
     def store(self, addresses: np.ndarray, mask: np.ndarray, values: np.ndarray) -> Race | None:
         access = _Access(addresses, mask, values)
         race = _first((_ambiguous(access), *self._overtaken(access)))
         self._stores.append(access)
+        if self._loops and self._loops[-1].stages > 1:
+            self._loops[-1].stores[-1].append(access)
         return race
 
     def atomic(self, addresses: np.ndarray, mask: np.ndarray) -> Race | None:

@@ -6,6 +6,7 @@ functions in `_interpreter` that access memory.
 
 from __future__ import annotations
 
+import builtins
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,7 +21,7 @@ from traces.values import Rebuilt
 from verify.child.accesses import Launch, Memory
 from verify.child.guards import check_arguments, launching, notes
 from verify.child.hints import mend_hints
-from verify.child.interpreter import mend
+from verify.child.interpreter import LOOP, mend
 from verify.child.interruption import Programs
 from verify.child.launches import grid_of, note
 from verify.child.quick import arguments_of, specification
@@ -164,6 +165,7 @@ def patch_interpreter() -> None:
     interpreter._interpreter = _checked(interpreter._interpreter)
     _mark_atomics(interpreter.InterpreterBuilder)
     _mark_waits(interpreter)
+    _mark_loops(interpreter)
     patch_autotuners()
 
 
@@ -206,6 +208,21 @@ def _mark_waits(interpreter: Any) -> None:
     for owner, name in (*((builder, name) for name in names), (fold, "apply")):
         if hasattr(owner, name):  # older versions have no scaled products
             setattr(owner, name, marked(getattr(owner, name)))
+
+
+def _mark_loops(interpreter: Any) -> None:
+    """Let the lanes of a program instance know in which iteration of which loop they are."""
+
+    def marked(original: Any) -> Any:
+        def loop(*bounds: Any, num_stages: Any = None, **options: Any) -> Iterator[Any]:
+            stages = 1 if num_stages is None else max(1, int(num_stages))
+            yield from _local.launch.lanes.loop(stages, original(*bounds, **options))
+
+        return loop
+
+    tl = interpreter.tl
+    tl.range = marked(tl.range)
+    setattr(builtins, LOOP, marked(getattr(builtins, LOOP)))
 
 
 def _checked(memory: Any) -> SimpleNamespace:
