@@ -180,12 +180,13 @@ INNER = "for m in tl.range(0, 2, num_stages=2):\n        y += 1.0"
     [
         (", num_stages=2", "y += 1.0", "i", 1),
         (", num_stages=3", "y += 1.0", "i", 2),
+        (", 1, 3", "y += 1.0", "i", 2),
         (", num_stages=1", "y += 1.0", "i", 0),
         ("", "y += 1.0", "i", 0),
         (", num_stages=3", "y += 1.0", "i + 64", 0),
         (", num_stages=3", INNER, "i", 0),
     ],
-    ids=["2", "3", "1", "none", "elsewhere", "outer"],
+    ids=["2", "3", "by position", "1", "none", "elsewhere", "outer"],
 )
 def test_a_pipelined_loop_does_not_load_what_it_just_stored(run, options, inside, stored, distance):
     header, _ = run(LOOP.format(options, inside, stored), out="torch.full((128,), 7.0)[:64]")
@@ -201,6 +202,19 @@ def test_a_pipelined_loop_overtakes_only_the_iterations_in_flight(run, back, wro
     body = f"for k in tl.range({back}, 20, num_stages=3):\n    y = tl.load(out + k - {back})\n    tl.store(out + k, y)"
     header, _ = run(body)
     assert header["status"] == "ok" and bool(header["accesses"]) is wrong, header
+
+
+def test_what_a_pipelined_loop_stored_may_be_loaded_behind_it(run):
+    body = (
+        "for k in tl.range(4, num_stages=3):\n    tl.store(out + i, k * 1.0)\ntl.store(out + i, tl.load(out + i) + 1)"
+    )
+    header, found = run(body)
+    assert header["status"] == "ok" and header["accesses"] == [] and (found == 4).all(), header
+
+
+def test_a_loop_with_a_step_and_no_start_begins_at_0(run):
+    header, found = run("for k in tl.range(8, step=3):\n    tl.store(out + k, 1.0)")
+    assert header["status"] == "ok" and np.flatnonzero(found == 1).tolist() == [0, 3, 6], header
 
 
 def test_atomics_are_performed_in_any_order_of_lanes(run):

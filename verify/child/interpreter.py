@@ -79,10 +79,10 @@ def _mend_loops(interpreter: Any) -> None:
     """
     tl, semantic, rewriter = interpreter.tl, interpreter.interpreter_semantic, interpreter.FunctionRewriter
 
-    def loop(*bounds: Any, **options: Any) -> Iterator[Any]:
-        """Yield the values of the loop's variable; `options` are those of `tl.range`."""
-        named = [options[name] for name in ("arg1", "arg2", "step") if name in options]
-        wanted = [semantic.to_tensor(bound) for bound in (*bounds, *named) if bound is not None]
+    def loop(arg1: Any, arg2: Any = None, step: Any = None, **options: Any) -> Iterator[Any]:
+        """Yield the values of the loop's variable; the parameters are those of `tl.range`."""
+        start, end = (0, arg1) if arg2 is None else (arg1, arg2)
+        wanted = [semantic.to_tensor(bound) for bound in (start, end, 1 if step is None else step)]
         dtype = wanted[0].dtype
         for bound in wanted[1:]:
             dtype = semantic.integer_promote_impl(dtype, bound.dtype)

@@ -74,7 +74,7 @@ class _Access:
         return bool((ascending[1:] != ascending[:-1]).all())
 
 
-@dataclass
+@dataclass(eq=False)
 class _Loop:
     """A loop that runs: how many iterations are in flight at once, and the stores in each of them."""
 
@@ -99,12 +99,12 @@ class Lanes:
             self._loops[-1].stages = 1  # only an innermost loop is pipelined
         loop = _Loop(stages)
         self._loops.append(loop)
-        depth = len(self._loops)
-        for value in values:
-            del self._loops[depth:]
-            loop.stores = [*loop.stores, []][-stages:]
-            yield value
-        del self._loops[depth - 1 :]
+        try:
+            for value in values:
+                loop.stores = [*loop.stores, []][-stages:]
+                yield value
+        finally:
+            self._loops.remove(loop)
 
     def wait(self) -> None:
         """Synchronise the lanes: all have arrived before any continues."""

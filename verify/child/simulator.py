@@ -211,18 +211,16 @@ def _mark_waits(interpreter: Any) -> None:
 
 
 def _mark_loops(interpreter: Any) -> None:
-    """Let the lanes of a program instance know in which iteration of which loop they are."""
+    """Record in a program instance's lanes which loop runs, and its iterations."""
+    original = interpreter.tl.range
 
-    def marked(original: Any) -> Any:
-        def loop(*bounds: Any, num_stages: Any = None, **options: Any) -> Iterator[Any]:
-            stages = 1 if num_stages is None else max(1, int(num_stages))
-            yield from _local.launch.lanes.loop(stages, original(*bounds, **options))
+    def loop(
+        arg1: Any, arg2: Any = None, step: Any = None, num_stages: Any = None, *_: Any, **__: Any
+    ) -> Iterator[Any]:
+        yield from _local.launch.lanes.loop(int(num_stages or 1), original(arg1, arg2, step))
 
-        return loop
-
-    tl = interpreter.tl
-    tl.range = marked(tl.range)
-    setattr(builtins, LOOP, marked(getattr(builtins, LOOP)))
+    interpreter.tl.range = loop
+    setattr(builtins, LOOP, loop)
 
 
 def _checked(memory: Any) -> SimpleNamespace:
