@@ -37,8 +37,11 @@ def of_parts(function, *parts, dtype, common=None, out=None):
 def complex_sum(x, dim, keepdim, dtype, finish=None):
     """Return the sum over `dim` (None or () for all) if the tensor or the dtype is complex.
 
-    Each part is summed by itself and passed through `finish`. A sum with a real dtype is that of the real part.
+    Each part is summed by itself and passed through `finish`. A sum with a real dtype is that of the real part, and
+    with bool it is True if an element is not 0.
     """
+    if dtype == torch.bool:
+        x = convert_into(torch.empty(x.shape, dtype=dtype, device=x.device), x)
     if not dtype.is_complex:
         return reduce("sum", [parts_of(x)[0]], dim, keepdim, dtype=dtype, finish=finish)
     if not x.is_complex():

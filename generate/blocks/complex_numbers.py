@@ -25,6 +25,11 @@ def conjugate(a, b):
     return a, b * -1.0
 
 
+@triton.jit
+def either_nonzero(a, b):
+    return (a != 0) | (b != 0)
+
+
 def as_reals(t):
     """Return a complex tensor [...] as a real view [..., 2], and any other tensor unchanged."""
     return torch.view_as_real(t) if t.is_complex() else t
@@ -61,9 +66,12 @@ def complex_elementwise(function, *operands, dtype, out=None):
 def convert_into(out, value):
     """Fill `out` with a number or a broadcast tensor, if either side is complex, and return it.
 
-    A real value has an imaginary part of 0. A real `out` receives only the real part.
+    A real value has an imaginary part of 0. A real `out` receives only the real part, but a complex number is False
+    only if both parts are 0.
     """
     real, imaginary = parts_of(value)
+    if out.dtype == torch.bool:
+        return elementwise(either_nonzero, real, imaginary, out=out)
     if not out.is_complex():
         return fill(out, real)
     for part, source in zip(parts_of(out), (real, imaginary), strict=True):

@@ -2,7 +2,6 @@
 
 CASES = {
     "aten::_to_copy": [
-        ("f32[33,70]", {"dtype": "torch.bfloat16"}),
         ("f8_e5m2[5,3,2]", {"dtype": "torch.float16"}),
         ("f32[40,30]{1,40}",),
         ("f32[80,130]{1,80}", {"dtype": "torch.bfloat16", "memory_format": "torch.contiguous_format"}),
@@ -14,5 +13,6 @@ CASES = {
         ("f32[5]=3~", {"dtype": "torch.uint8"}),
         ("f32[33,70]~", {"dtype": "torch.float64"}),
         ("c64[5]*", {"dtype": "torch.complex128"}),
+        ("c64(1j, 0j, -0j, 2, nan)", {"dtype": "torch.bool"}),
     ],
 }

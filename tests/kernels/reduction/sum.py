@@ -5,7 +5,7 @@ CASES = {
     "aten::sum": [
         ("f32[70000]",),
         ("i32[33,70]",),
-        ("c64[]",),
+        ("c64(0j, 1j)", {"dtype": "torch.bool"}),
     ],
     "aten::sum.dim_IntList": [
         ("f32[33,3000]", [1]),
