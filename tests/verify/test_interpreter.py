@@ -5,6 +5,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
+import pytest
+
+from verify.child.interpreter import fused
+
 PROGRAM = """
 import torch
 import triton
@@ -148,3 +153,19 @@ def test_bfloat16_is_computed_as_hardware_does(tmp_path):
     environment = {**os.environ, "TRITON_INTERPRET": "1", "PYTHONPATH": str(Path(__file__).parents[2])}
     told = subprocess.run([sys.executable, file], capture_output=True, text=True, env=environment, timeout=120)
     assert told.stdout == "converted\n", told.stderr[-2000:]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_fused_product_and_sum_is_rounded_once(dtype):
+    """Triton 3.6 rounds it twice; later versions compute it in C++."""
+    from triton._C.libtriton import interpreter
+
+    exact = {np.float32: interpreter.fma_fp32, np.float64: interpreter.fma_fp64}[dtype]
+    generator = np.random.default_rng(0)
+    bits = generator.integers(0, 2 ** (8 * np.dtype(dtype).itemsize), (2, 20000), dtype=f"u{np.dtype(dtype).itemsize}")
+    with np.errstate(all="ignore"):
+        for x, y in (bits.view(dtype), generator.normal(size=(2, 20000)).astype(dtype)):
+            for z in (-(x * y), np.roll(x, 1), y * dtype(2e-8), np.zeros_like(x)):
+                assert np.array_equal(fused(x, y, z), exact(x, y, z), equal_nan=True)
+    one, step = dtype(1), np.finfo(dtype).eps
+    assert fused(one + step, one - step, -one) == -(step**2) != (one + step) * (one - step) - one

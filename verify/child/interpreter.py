@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import ctypes
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache
@@ -145,7 +146,13 @@ def _mend_operators(interpreter: Any) -> None:
     """Patch elementwise operators and matrix products."""
     builder = interpreter.InterpreterBuilder
     binary, unary, ternary = builder.binary_op, builder.unary_op, builder.ternary_op
-    fma, dot = builder.create_fma, builder.create_dot
+    dot = builder.create_dot
+    if hasattr(interpreter._interpreter, "fma_fp32"):
+        fma = builder.create_fma
+    else:  # Triton 3.6 multiplies, rounds, adds, and rounds again
+
+        def fma(self: Any, x: Any, y: Any, z: Any) -> Any:
+            return interpreter.TensorHandle(fused(x.data, y.data, z.data), z.dtype.scalar)
 
     def wide(handle: Any) -> Any:
         return _wide(interpreter, handle)
@@ -183,6 +190,32 @@ def _mend_operators(interpreter: Any) -> None:
     _flush(builder)
     builder.create_fma = lambda self, x, y, z: like(z, fma(self, wide(x), wide(y), wide(z)))
     builder.create_dot = lambda self, a, b, d, *rest: like(d, dot(self, wide(a), wide(b), wide(d), *rest))
+
+
+def fused(x: Any, y: Any, z: Any) -> Any:
+    """Return x * y + z, rounded once.
+
+    In float64, the product of smaller numbers is exact. The sum is rounded to odd there, so that rounding it again has
+    no effect (Boldo and Melquiond, Emulation of a FMA and correctly rounded sums, 2008).
+    """
+    dtype = z.dtype
+    with np.errstate(all="ignore"):
+        if dtype == np.float64:
+            return np.asarray(np.frompyfunc(_libm_fma(), 3, 1)(x, y, z), dtype)
+        product, z = np.broadcast_arrays(np.multiply(x, y, dtype=np.float64), z.astype(np.float64))
+        total = product + z
+        part = total - product
+        error = (product - (total - part)) + (z - part)
+        even = (total.view(np.int64) & 1) == 0
+        odd = np.nextafter(total, np.copysign(np.inf, error))
+        return np.where(np.isfinite(error) & (error != 0) & even, odd, total).astype(dtype)
+
+
+@cache
+def _libm_fma() -> Any:
+    function = ctypes.CDLL("libm.so.6").fma
+    function.restype, function.argtypes = ctypes.c_double, (ctypes.c_double,) * 3
+    return function
 
 
 def _flush(builder: Any) -> None:
