@@ -186,7 +186,7 @@ def test_a_recorded_dialog_ends_in_a_kernel(tmp_path):
     assert (fusion.kind, rest.kind) == ("attention", "reduction")
     choice = RefineChoice("small", fusion.overload, False, "replay", Options(recordings=DIALOG), DialogLimits(), ())
     (row,) = refine(found, None, "sim", choice)
-    assert row["exit"] == "PASSED" and row["calls"] == 2, row["detail"]
+    assert row["exit"] == "PASSED" and row["calls"] == 3, row["detail"]
     answers = [json.loads(line) for line in (DIALOG / "bmm_mul_softmax_bmm_caf4ebf8.jsonl").read_text().splitlines()]
     last = [message["content"] for message in answers if message.get("role") == "assistant"][-1]
     assert Path(row["kernel"]).read_text().strip() in last

@@ -14,6 +14,7 @@ from verify.cases.elements import widen
 from verify.cases.packed import contents
 from verify.comparison.accuracy import accuracy_report
 from verify.comparison.compare import compare
+from verify.comparison.deviation import _not_copied
 from verify.comparison.ghost import conjured
 from verify.comparison.tolerance import tolerance
 from verify.operators import group
@@ -443,12 +444,48 @@ def test_the_sign_of_a_complex_zero_is_not_laid_down():
     assert "wrong" in judged("aten::neg", {"self": torch.zeros(2)}, lambda self: torch.zeros(2))
 
 
+def test_a_copied_nan_keeps_its_bits_unless_aten_changes_them():
+    given, swapped, own, other = (
+        torch.tensor([*bits, 0x3F80], dtype=torch.int16).view(torch.bfloat16)
+        for bits in ((0x7FC0, 0x7FC1), (0x7FC1, 0x7FC0), (-1, -1), (-1, 0x7FC2))
+    )
+    detail = judged("aten::clone", {"self": given}, lambda **_: swapped)
+    assert detail is not None and "2 of 3 elements wrong" in detail
+    expected = reference(case_of_values("aten::clone", self=given))
+    assert not _not_copied(expected, own, given).any() and not _not_copied(expected, own, own).any()
+    assert _not_copied(expected, own, other).tolist() == [False, True, False]
+
+
+@pytest.mark.parametrize("how", [torch.conj, torch._neg_view])
+def test_a_copied_zero_has_its_sign_unless_a_complex_number_is_negated(how):
+    target, source = torch.full((3,), 1j), how(torch.full((3,), 0.75 + 0j))
+    expected = reference(case_of_values("aten::copy_", self=target.clone(), src=source))
+    target.copy_(source)
+    for sign in (1, -1):
+        answer = torch.complex(target.real, sign * target.imag)
+        mismatch = compare("aten::copy_", expected, frozen(self=answer, src=source, **{"return": answer}))
+        assert mismatch is None or (sign == -1 and how is torch.conj), mismatch
+
+
 @pytest.mark.parametrize(("real", "imaginary", "open"), [(math.inf, math.inf, True), (1.0, math.inf, False)])
 def test_the_sign_of_an_infinity_beside_nan_is_not_laid_down(real, imaginary, open):
     """C99, annex G.6.2: csinh(inf + i inf) is an infinity of either sign and NaN; sin z is -i sinh iz."""
     z = torch.tensor([complex(real, imaginary)])
     detail = judged("aten::sin", {"self": z}, lambda self: torch.view_as_complex(torch.view_as_real(self.sin()) * -1))
     assert detail is None if open else "wrong" in detail
+
+
+@pytest.mark.parametrize("dtype", [torch.complex64, torch.float32])
+def test_a_complex_quotient_by_a_zero_pivot_is_any_infinity_or_nan(dtype):
+    arguments = {"A": torch.tensor([[1, 2], [0, 0]], dtype=dtype), "B": torch.ones(2, 1, dtype=dtype)}
+    told = {}
+    for value in (torch.inf, -torch.inf, torch.nan, 1.0):
+        change = lambda A, B, value=value: tuple(  # noqa: E731
+            torch.where(t.isfinite(), t, value) if t.dtype is dtype else t for t in torch._linalg_solve_ex(A, B)
+        )
+        told[value] = judged("aten::_linalg_solve_ex", arguments, change)
+    right = [value for value, detail in told.items() if detail is None]
+    assert len(right) == (3 if dtype.is_complex else 0), told
 
 
 def test_where_the_terms_of_a_derivative_vanish_in_aten_its_zero_may_have_the_sign_of_the_true_value():

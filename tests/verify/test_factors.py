@@ -282,3 +282,35 @@ def test_bad_eigenvalues_alone_are_refused(change):
     both = lambda values, _: change(values, torch.zeros(*values.shape, values.shape[-1]))  # noqa: E731
     told = judged_general("real and complex values", torch.float32, both, "aten::_linalg_eigvals")[0]
     assert "elements wrong" in told
+
+
+def orthogonal(overload, a, given, change=lambda t: None):
+    """What is told of the factors of `a`, changed, as an answer for the matrix `given`."""
+    factors = [t.clone() for t in call(resolve(overload), bind(resolve(overload), (a,), {}))]
+    change(factors)
+    arguments = bind(resolve(overload), (given,), {})
+    told = compare(
+        overload, reference(case_of_values(overload, **arguments)), frozen(**arguments, **{"return": tuple(factors)})
+    )
+    return told.detail if told else None
+
+
+def other_sign(factors):
+    q, r = factors
+    q[..., 0] *= -1
+    r[..., 0, :] *= -1
+
+
+@pytest.mark.parametrize("overload", ["aten::geqrf", "aten::linalg_qr"])
+@pytest.mark.parametrize("shape", [(6, 4), (4, 6)])
+def test_reflections_of_dependent_columns_are_open(overload, shape):
+    rank_two = (random(3, shape[0], 2) @ random(3, 2, shape[1])).float()
+    nearly = rank_two + 1e-7 * random(3, *shape).float()
+    assert orthogonal(overload, nearly, rank_two) is None
+    for change in (lambda f: f[0].mul_(1.01), lambda f: f[1][..., 0].mul_(1.1)):
+        assert orthogonal(overload, nearly, rank_two, change) is not None
+    independent = random(3, *shape).float()
+    assert orthogonal(overload, independent, independent) is None
+    if overload == "aten::linalg_qr":
+        assert orthogonal(overload, rank_two, rank_two, other_sign) is None
+        assert orthogonal(overload, independent, independent, other_sign) is not None

@@ -20,6 +20,7 @@ RECORDED = case_of_values("aten::exp", self=torch.randn(5, 40, generator=torch.G
 ROWS = replace(RECORDED, id="5 rows", signature="5 rows")  # as of cases that are made
 INDEX = torch.tensor([2, 0, 4, 1])
 CHOSEN = case_of_values("aten::index_select", self=torch.arange(15.0).reshape(5, 3), dim=0, index=INDEX)
+WIDE = "col.to(tl.int64) * step"
 SOURCE = """
 import torch
 import triton
@@ -30,16 +31,16 @@ DTYPES = ("float32",)
 
 
 @triton.jit
-def kernel(x_ptr, out_ptr, cols, stride, step, BLOCK: tl.constexpr):
+def kernel(x_ptr, out_ptr, cols, stride, step, stride_out, step_out, BLOCK: tl.constexpr):
     row, col = tl.program_id(0), tl.arange(0, BLOCK)
-    x = tl.load(x_ptr + OFFSET + col * step, mask=col < cols)
-    tl.store(out_ptr + row * cols + col, tl.exp(x), mask=col < cols)
+    x = tl.load(x_ptr + OFFSET + COLUMN, mask=col < cols)
+    tl.store(out_ptr + row * stride_out + col * step_out, tl.exp(x), mask=col < cols)
 
 
 def wrapper(self):
     x = self.reshape(1, -1) if self.dim() < 2 else self.flatten(1)
-    out = torch.empty(self.shape, dtype=self.dtype, device=self.device)
-    kernel[(x.shape[0],)](x, out, x.shape[1], x.stride(0), x.stride(1), BLOCK=64)
+    out = torch.empty_like(self)
+    kernel[(x.shape[0],)](x, out, x.shape[1], x.stride(0), x.stride(1), *out.stride(), BLOCK=64)
     return out
 """
 
@@ -61,19 +62,34 @@ def judged(judge, tmp_path, source, *cases, strict=True, repeats=1):
     ],
 )
 def test_offsets_of_rows_that_lie_far_apart(judge, tmp_path, offset, outcome):
-    (verdict,) = judged(judge, tmp_path, SOURCE.replace("OFFSET", offset), ROWS)
+    (verdict,) = judged(judge, tmp_path, SOURCE.replace("OFFSET", offset).replace("COLUMN", WIDE), ROWS)
     assert verdict.outcome is outcome, verdict.report
     assert outcome is Outcome.PASS or "outside x_ptr" in verdict.detail, verdict.detail
 
 
+@pytest.mark.parametrize("strict", [True, False], ids=["library", "bare"])
+@pytest.mark.parametrize("column, outcome", [(WIDE, Outcome.PASS), ("col * step", Outcome.WRONG)], ids=["64", "32"])
+def test_offsets_along_a_further_dimension(judge, tmp_path, column, outcome, strict):
+    """They need 64 bits in a bare file, too, if it thinks of 64 bits anywhere."""
+    source = SOURCE.replace("OFFSET", "row.to(tl.int64) * stride").replace("COLUMN", column)
+    (verdict,) = judged(judge, tmp_path, source, ROWS, strict=strict)
+    assert verdict.outcome is outcome, verdict.report
+    assert outcome is Outcome.PASS or "first row to the last (dimension 1)" in verdict.detail, verdict.detail
+
+
 def test_a_case_that_was_not_made_keeps_its_layout(judge, tmp_path):
-    (verdict,) = judged(judge, tmp_path, SOURCE.replace("OFFSET", "row * stride"), RECORDED)
+    (verdict,) = judged(
+        judge, tmp_path, SOURCE.replace("OFFSET", "row * stride").replace("COLUMN", "col * step"), RECORDED
+    )
     assert verdict.outcome is Outcome.PASS, verdict.report
 
 
 def test_a_bare_file_may_compute_offsets_in_the_type_of_its_strides(judge, tmp_path):
     """They are int64 where one of them is that large."""
-    ordinary, cut = (SOURCE.replace("OFFSET", o) for o in ("row * stride", "(row * stride).to(tl.int32)"))
+    ordinary, cut = (
+        SOURCE.replace("OFFSET", o).replace("COLUMN", "col * step")
+        for o in ("row * stride", "(row * stride).to(tl.int32)")
+    )
     (verdict,) = judged(judge, tmp_path, ordinary, ROWS, strict=False)
     assert verdict.outcome is Outcome.PASS, verdict.report
     (verdict,) = judged(judge, tmp_path, cut, ROWS, strict=False)

@@ -55,6 +55,11 @@ def test_sums_are_not_open(overload):
     assert not leaves_open(expected) and found is not None
 
 
+def test_nothing_is_written_to_a_result_without_elements():
+    sizes = {"self": torch.zeros(1, 2, 3), "indices": torch.zeros(1, 2, 3, dtype=torch.int64), "output_size": [0, 4]}
+    assert not leaves_open(reference(case_of_values("aten::max_unpool2d", **sizes)))
+
+
 def test_part_of_a_source_along_a_dimension():
     """Elements of the source beyond the index are written nowhere."""
     index, source = torch.tensor([[1, 1], [0, 0]]), torch.arange(12.0).view(3, 4)

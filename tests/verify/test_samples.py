@@ -17,7 +17,7 @@ from verify.cases.extended import extended, literals
 from verify.cases.of_schema import schema_cases
 from verify.cases.opinfo import kept_cases
 from verify.cases.oracle import stands
-from verify.cases.samples import opinfo_cases, overloads_of
+from verify.cases.samples import opinfo_cases, overloads_of, within
 from verify.cases.scalars import scalars
 from verify.comparison.mutants import try_mutants
 
@@ -545,6 +545,42 @@ def test_shapes_that_aten_does_not_compare_have_to_fit(overload, call, name, fit
     """ATen on the CPU answers each of these calls; on a GPU it reads beside the arguments for some."""
     assert stands(overload, {**call, name: fitting})
     assert not stands(overload, {**call, name: other})
+
+
+@pytest.mark.parametrize(
+    ("pivots", "stand"),
+    [([1, 2, 3, 4], True), ([3, -3, -3, 4], True), ([-2, -2, -4, -4], True), ([5, 4, 3, 4], False),
+     ([0, 2, 3, 4], False), ([1, 2, 3, -4], False), ([-2, -2, -2, 4], False), ([1, 2, -5, -5], False)],
+)  # fmt: skip
+def test_pivots_of_symmetric_factors_name_rows_and_the_negative_ones_are_pairs(pivots, stand):
+    factors = torch.eye(4) + torch.rand(4, 4).tril(-1)
+    call = {"LD": factors, "pivots": torch.tensor(pivots, dtype=torch.int32), "B": torch.rand(4, 2), "hermitian": False}
+    assert stands("aten::linalg_ldl_solve", call) == stand
+
+
+@pytest.mark.parametrize(
+    ("overload", "start", "end", "stand"),
+    [("linspace", 0, 127, True), ("linspace", 0, -3, False), ("linspace", 0.0, 256.0, False),
+     ("logspace", 0, 2, True), ("logspace", 0, 3, False)],
+)  # fmt: skip
+def test_equally_spaced_integers_are_in_range(overload, start, end, stand):
+    """ATen wraps the ends around before it interpolates."""
+    call = {"start": start, "end": end, "steps": 5, **({"base": 10.0} if overload == "logspace" else {})}
+    assert stands(f"aten::{overload}", {**call, "dtype": torch.uint8}) == stand
+    assert stands(f"aten::{overload}", {**call, "dtype": torch.float32})
+
+
+def test_the_largest_samples_are_left_out_if_all_are_too_large():
+    small, large, medium = (case_of_values("aten::neg", self=torch.zeros(size)) for size in (10, 1000, 100))
+    assert within(4440, [small, large, medium]) == [small, large, medium]
+    assert within(4439, [small, large, medium]) == [small, medium] and within(39, [small, large]) == []
+
+
+@pytest.mark.parametrize("value, alpha, stand", [(torch.nan, 0, False), (torch.nan, 1, True), (1.0, 0, True)])
+def test_a_product_with_nan_is_multiplied_by_no_zero(value, alpha, stand):
+    """ATen's float32 leaves the product out, its bfloat16 does not."""
+    call = {"self": torch.rand(2, 3), "mat1": torch.full((2, 4), value), "mat2": torch.rand(4, 3)}
+    assert stands("aten::addmm", {**call, "beta": 1, "alpha": alpha}) == stand
 
 
 WINDOW_OPTIONS = {"stride": [2, 2], "padding": [0, 0], "dilation": [1, 1], "ceil_mode": False}

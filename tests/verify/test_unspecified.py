@@ -166,6 +166,38 @@ def test_no_races_of_lanes(run, body):
     assert header["status"] == "ok" and header["accesses"] == [], header
 
 
+UNDEFINED = {
+    "all": "y = tl.load(out + i)",
+    "the second half": "tl.store(out + i, 1.0, mask=i < 32)\ntl.debug_barrier()\ny = tl.load(out + 63 - i)",
+    "halves of words": "tl.store(out.to(tl.pointer_type(tl.float16)) + 2 * i, 1.0)\ny = tl.load(out + i)",
+    "an atomic": "y = tl.atomic_add(out + i, 1.0)",
+    "one element": "y = i + tl.load(out + 5)",
+    "not selected": "y = tl.where(i < 0, tl.load(out + i), 1.0)",
+}
+DEFINED = {
+    "masked": "y = tl.load(out + i, mask=i < 0, other=1.0)",
+    "stored before": "tl.store(out + i, 1.0)\ny = tl.load(out + i)",
+    "stored by an atomic": "tl.atomic_xchg(out + i, 1.0, mask=i < 0)\ny = i",
+    "another element": "tl.store(out + i, 1.0, mask=i < 32)\ny = tl.load(out + i, mask=i < 32, other=0.0)",
+}
+
+
+@pytest.mark.parametrize("body", UNDEFINED.values(), ids=UNDEFINED)
+def test_memory_that_nothing_has_written(run, body):
+    body = f"{body}\ntl.store(x + i, y.to(tl.float32), mask=i < 0)"
+    (found, *_) = run(body, out="torch.empty(64)")[0]["accesses"]
+    assert found["kind"] == "undefined" and found["argument"] == "out" and "nothing has written" in found["text"]
+    for filled in ("torch.zeros(64)", "torch.empty(64).fill_(1.0)", "torch.empty(64).copy_(self)"):
+        header, _ = run(body, out=filled)
+        assert header["status"] == "ok" and header["accesses"] == [], header
+
+
+@pytest.mark.parametrize("body", DEFINED.values(), ids=DEFINED)
+def test_memory_that_was_written(run, body):
+    header, _ = run(f"{body}\ntl.store(x + i, y.to(tl.float32), mask=i < 0)", out="torch.empty(64)")
+    assert header["status"] == "ok" and header["accesses"] == [], header
+
+
 LOOP = """
 for k in tl.range(0, 8{}):
     y = tl.load(out + i)

@@ -342,7 +342,8 @@ def _sizes(ask: Ask, overload: str, packed: Packed, native: Packed, philox: Phil
         if polynomials.is_polynomial(overload):
             answer = polynomials.ask_sizes(ask, overload, packed, philox)
         else:
-            answer = ask(overload, positive(mapped(packed, torch.abs)), philox)
+            finite = mapped(packed, lambda t: t.abs().nan_to_num(0.0, posinf=0.0))
+            answer = ask(overload, positive(finite), philox)
     except (RuntimeError, NotImplementedError, TypeError):
         return None
     return answer if answer.tree["return"] == native.tree["return"] else None

@@ -30,6 +30,7 @@ from verify.cases.packed import unsupported
 from verify.cases.preconditions import broken, keeping
 from verify.contract.derive import functional_base
 
+MAX_BYTES = 32 << 20  # all samples together; in base64 they fit into a file that a child may write
 MAX_SAMPLES = 900  # per operator and dtype, as in the published system
 # Samples that are run to record an operator's calls; the second number applies when all operators are searched
 # for callers.
@@ -114,7 +115,19 @@ def opinfo_cases(overloads: list[str], dtypes: tuple[str, ...], every: bool = Tr
     remaining = [o for o in (missing if every or not known else ()) if o not in known]
     generated = [_into_out(o, dtypes) or linked_cases(o, wanted) or schema_cases(o, tuple(wanted)) for o in remaining]
     adapted = map(_kept, [*cases.values(), *itertools.chain.from_iterable(generated)])
-    return list({case.id: case for case in adapted if case is not None}.values())
+    return within(MAX_BYTES, list({case.id: case for case in adapted if case is not None}.values()))
+
+
+def within(limit: int, cases: list[Case]) -> list[Case]:
+    """Return the cases without the largest ones if all together have more bytes than the limit."""
+    ordered = sorted(cases, key=_nbytes)
+    totals = itertools.accumulate(map(_nbytes, ordered))
+    kept = {case.id for case, total in zip(ordered, totals, strict=True) if total <= limit}
+    return [case for case in cases if case.id in kept]
+
+
+def _nbytes(case: Case) -> int:
+    return sum(len(data) for data in case.load().data if data is not None)
 
 
 def _kept(case: Case) -> Case | None:

@@ -32,6 +32,12 @@ _MAX_DEGREE = 1 << 10
 _ELIMINATED = tagged("eliminated")
 # Arguments of a batch norm with one value for each channel.
 _BY_CHANNEL = ("weight", "bias", "running_mean", "running_var", "save_mean", "save_invstd", "save_var")
+# Factors in a product that is added.
+_FACTORS = {
+    **dict.fromkeys(("addmm", "_addmm_activation"), ("mat1", "mat2")),
+    **dict.fromkeys(("addbmm", "baddbmm"), ("batch1", "batch2")),
+    "addmv": ("mat", "vec"),
+}
 _INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 
 
@@ -142,6 +148,17 @@ def _is_cast_to_integers(overload: str, arguments: Arguments) -> bool:
     return group(overload) == "accumulate" or not all(bool(t.isfinite().all()) for t in floats)
 
 
+def _counts_beyond(overload: str, arguments: Arguments) -> bool:
+    """Return True if the first or last of equally spaced numbers is out of the range of its integer dtype."""
+    base, out = base_name(resolve(overload)), arguments.get("out")
+    to = arguments.get("dtype") or (out.dtype if isinstance(out, torch.Tensor) else None)
+    if base not in ("linspace", "logspace") or to not in _INTEGERS:
+        return False
+    ends = torch.tensor([float(arguments[name]) for name in ("start", "end")], dtype=torch.float64)
+    ends = ends if base == "linspace" else torch.tensor(float(arguments["base"]), dtype=torch.float64) ** ends
+    return not bool(((ends >= torch.iinfo(to).min) & (ends <= torch.iinfo(to).max)).all())
+
+
 def _lacks_dimension(overload: str, arguments: Arguments) -> bool:
     """Return True if a transform names a dimension that its tensor lacks.
 
@@ -188,13 +205,29 @@ def _has_foreign_pivots(overload: str, arguments: Arguments) -> bool:
     """Return True if pivots do not belong to the matrices before them.
 
     Documented are pivots with shape [*, min(m, n)] for matrices [*, m, n], but `lu_unpack` accepts another
-    batch and reads its memory in order (https://docs.pytorch.org/docs/stable/generated/torch.lu.html).
+    batch and reads its memory in order (https://docs.pytorch.org/docs/stable/generated/torch.lu.html). Each names
+    a row, counted from 1. For LDL, a pair with equal negative numbers stands for a 2 x 2 block (LAPACK, dsytrf).
+    `linalg_ldl_solve` reads other memory if they do not.
     """
     named = [(name, value) for name, value in arguments.items() if isinstance(value, torch.Tensor)]
     for (_, matrices), (name, pivots) in itertools.pairwise(named):
         if name.endswith("pivots") and matrices.dim() > 1:
-            return pivots.shape != (*matrices.shape[:-2], min(matrices.shape[-2:]))
+            if pivots.shape != (*matrices.shape[:-2], min(matrices.shape[-2:])):
+                return True
+            rows = (pivots.abs() >= 1) & (pivots.abs() <= matrices.shape[-2])
+            return not (bool(rows.all()) and all(map(_is_paired, pivots.reshape(-1, pivots.shape[-1]).tolist())))
     return False
+
+
+def _is_paired(pivots: list[int]) -> bool:
+    """Return True if the negative numbers are pairs with equal neighbours."""
+    return all(pivot > 0 or len([*same]) % 2 == 0 for pivot, same in itertools.groupby(pivots))
+
+
+def _adds_no_product(overload: str, arguments: Arguments) -> bool:
+    """Return True if a product with an infinity or NaN is multiplied by 0; BLAS may leave it out."""
+    factors = [arguments[name] for name in _FACTORS.get(base_name(resolve(overload)).rstrip("_"), ())]
+    return any(not bool(t.isfinite().all()) for t in factors) and arguments.get("alpha") == 0
 
 
 def _has_infinite_scores(overload: str, arguments: Arguments) -> bool:
@@ -321,8 +354,10 @@ _FAULTS = (
     _has_foreign_labels,
     _has_foreign_bags,
     _has_foreign_pivots,
+    _adds_no_product,
     _has_infinite_scores,
     _is_cast_to_integers,
+    _counts_beyond,
     _lacks_dimension,
     _follows_nothing,
     _writes_twice,

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from verify.child.fresh import fresh
 from verify.child.guards import notes
 from verify.child.lanes import Lanes
 from verify.child.races import WIDE_SCOPES, Access, Atomics, Meetings, races
@@ -51,6 +52,7 @@ class Region:
         offset: Value to subtract, modulo 2^64, to get the real address.
         storage: Storage address; two arguments may share one.
         protected: Overload argument that owns the memory, if kernels must not write it; else empty.
+        written: WRITTEN or NOTHING for each byte if the memory came uninitialised, else None.
     """
 
     name: str
@@ -60,6 +62,7 @@ class Region:
     offset: np.uint64
     storage: int
     protected: str
+    written: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
@@ -122,7 +125,8 @@ class Launch:
         offset = start - real
         protected = self._memory.protected.get(base, "") if base else ""
         low = first + offset
-        self._regions.append(Region(name, start, low, low + length, np.uint64(offset % _WRAP), base, protected))
+        shift, written = np.uint64(offset % _WRAP), fresh.written(base)
+        self._regions.append(Region(name, start, low, low + length, shift, base, protected, written))
         return start
 
     def _region(self, address: int) -> Region | None:
@@ -183,6 +187,8 @@ class Launch:
             self._report_alignment(region, low, kind, alignment)
         if region.protected and kind != "load":
             self._report_protected(region, low, kind)
+        if region.written is not None:
+            self._check_written(region, region.written, active, size, kind)
         if not self.alone:
             self._note(region, active, kind, None if values is None else _selected(values, mask))
         return addresses - region.offset, None
@@ -208,6 +214,8 @@ class Launch:
             real[lanes] -= region.offset
             if region.protected and kind != "load" and good.any():
                 self._report_protected(region, int(addresses[good][0]), kind)
+            if region.written is not None and good.any():
+                self._check_written(region, region.written, addresses[good], size, kind)
             if not self.alone and good.any():
                 self._note(region, addresses[good], kind, None if values is None else _selected(values, good))
         return real, allowed
@@ -298,6 +306,17 @@ class Launch:
             self._report("race", race.access.line, second, region.name, offset, text, race.stores)
         self._log, self._lanes = [], 0
 
+    def _check_written(self, region: Region, written: np.ndarray, active: np.ndarray, size: int, kind: str) -> None:
+        """Report the first lane that loads memory which nothing has written; record what stores and atomics write."""
+        words = written.view(f"u{size}")
+        places = (active - region.offset - np.uint64(region.storage)) // np.uint64(size)
+        if kind != "store":
+            undefined = words[places] != np.iinfo(words.dtype).max
+            if undefined.any():
+                self._report_undefined(region, int(active[undefined][0]), size)
+        if kind != "load":
+            words[places] = np.iinfo(words.dtype).max
+
     def _report_lanes(self, region: Region, addresses: np.ndarray, bad: np.ndarray, size: int, kind: str) -> None:
         if not bad.any():
             return
@@ -313,6 +332,12 @@ class Launch:
         cause = "a pointer that was computed or loaded, or an offset far out"
         text = f"{kind} of {size} bytes at an address that belongs to no argument: {cause}"
         self._report("bounds", self._line(), self.program, "", address % REGION, text)
+
+    def _report_undefined(self, region: Region, address: int, size: int) -> None:
+        offset = address - region.start
+        text = f"load of {size} bytes that nothing has written, in memory from torch.empty: at byte {offset} of"
+        text += f" {region.name}; write it first, or mask the load"
+        self._report("undefined", self._line(), self.program, region.name, offset, text)
 
     def _report_protected(self, region: Region, address: int, kind: str) -> None:
         offset = address - region.start

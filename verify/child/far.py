@@ -31,26 +31,27 @@ class Far:
         except OSError:
             return
 
-    def spread(self, arguments: Mapping[str, Any], how: str, names: Collection[str]) -> dict[str, Any]:
-        """Return the arguments with a new layout for every named contiguous tensor with two rows or more.
+    def spread(self, arguments: Mapping[str, Any], how: str, names: Collection[str], dim: int) -> dict[str, Any]:
+        """Return the arguments with a new layout for every named tensor with two dense rows or more along `dim`.
 
         Args:
             arguments: Arguments by name.
             how: `apart` puts WIDE elements between neighbouring rows; `across` puts them between the first row
                 and the last.
             names: Arguments that may have gaps between their rows.
+            dim: Dimension along which the rows lie.
         """
         self._taken = 0
         if self._memory is not None:
             self._memory.madvise(mmap.MADV_DONTNEED)
-        return {name: self._changed(value, how) if name in names else value for name, value in arguments.items()}
+        return {name: self._changed(value, how, dim) if name in names else value for name, value in arguments.items()}
 
-    def _changed(self, value: Any, how: str) -> Any:
+    def _changed(self, value: Any, how: str, dim: int) -> Any:
         if isinstance(value, list | tuple):
-            return type(value)(self._changed(v, how) for v in value)
-        if not isinstance(value, torch.Tensor) or self._memory is None or not _has_rows(value):
+            return type(value)(self._changed(v, how, dim) for v in value)
+        if not isinstance(value, torch.Tensor) or self._memory is None or not _has_rows(value, dim):
             return value
-        rows, inner = value.shape[0], value[0].numel()
+        rows, inner = value.shape[dim], value.select(dim, 0).numel()
         gap = WIDE if how == "apart" else WIDE // (rows - 1)
         stride = (max(gap, inner) + 31) // 16 * 16
         count = stride * (rows - 1) + inner
@@ -60,7 +61,8 @@ class Far:
         memory = torch.frombuffer(self._memory, dtype=value.dtype, count=count, offset=self._taken)
         # Leave at least one unused page between two tensors.
         self._taken += (nbytes // mmap.PAGESIZE + 2) * mmap.PAGESIZE
-        return memory.as_strided(value.shape, (stride, *value.stride()[1:])).copy_(value)
+        strides = [stride if d == dim else old for d, old in enumerate(value.stride())]
+        return memory.as_strided(value.shape, strides).copy_(value)
 
     def gather(self, originals: Mapping[str, Any], spread: Mapping[str, Any]) -> None:
         """Copy the present values in the spread arguments back to the original ones."""
@@ -72,9 +74,10 @@ class Far:
                     target.copy_(source)
 
 
-def _has_rows(t: torch.Tensor) -> bool:
+def _has_rows(t: torch.Tensor, dim: int) -> bool:
     plain = t.layout is torch.strided and not t.is_conj() and not t.is_neg()
-    return plain and t.dim() > 0 and t.shape[0] > 1 and t.numel() > 0 and t.is_contiguous()
+    rows = plain and t.dim() > dim and t.shape[dim] > 1 and t.stride(dim) > 0 and t.numel() > 0
+    return rows and t.select(dim, 0).is_contiguous()
 
 
 far = Far()

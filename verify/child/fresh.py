@@ -1,4 +1,4 @@
-"""Fill uninitialised memory with mixed values, so that no answer is right by accident.
+"""Fill uninitialised memory with mixed values, so that no answer is right by accident, and know what was written there.
 
 PyTorch's own fill (torch.utils.deterministic) writes NaN, True or the largest integer. That may be the right
 answer for an element that a kernel skips. Here some elements of every allocation, drawn anew for each request,
@@ -19,6 +19,8 @@ from traces.facts import tagged
 from traces.overloads import base_name, uninitialised
 
 OTHER = 0x5A  # value for each byte of the changed elements; False for bool
+NOTHING, WRITTEN = 0, 0xFF
+WORD = 16  # bytes, the largest element
 _GROWING = tagged("growing")
 
 
@@ -28,6 +30,8 @@ class Fresh:
     def __init__(self) -> None:
         self._contents: int | None = None
         self._flipped = False
+        self._written: dict[int, np.ndarray] = {}  # by storage address, a mark for each byte
+        self._kept: list[torch.UntypedStorage] = []  # so that no later allocation has the same address
 
     def configure(self, contents: int, seed: int) -> None:
         """Activate the filler.
@@ -37,6 +41,7 @@ class Fresh:
             seed: An odd seed changes exactly the elements that an even one does not.
         """
         self._contents = contents
+        self._written, self._kept = {}, []
         self.__dict__.pop("_random", None)
         self._flipped = seed % 2 == 1
 
@@ -55,6 +60,7 @@ class Fresh:
         size, length = result.element_size(), nbytes(result) - first
         if length < size:
             return
+        self._watch(result, first)
         chosen = self._random.integers(0, 2, length // size, dtype=np.uint8) != self._flipped
         value = 0 if result.dtype is torch.bool else OTHER
         if result.device.type != "cpu":
@@ -65,6 +71,23 @@ class Fresh:
         address = result.untyped_storage().data_ptr() + first
         memory_bytes = np.ctypeslib.as_array((ctypes.c_uint8 * length).from_address(address))
         memory_bytes[: length // size * size].reshape(-1, size)[chosen] = value
+
+    def _watch(self, result: torch.Tensor, first: int) -> None:
+        """Record that nothing has written `result` from byte `first` on."""
+        storage = result.untyped_storage()
+        written = np.full(-(-storage.nbytes() // WORD) * WORD, NOTHING, dtype=np.uint8)
+        written[:first] = WRITTEN
+        self._written[storage.data_ptr()] = written
+        self._kept.append(storage)
+
+    def written(self, storage: int) -> np.ndarray | None:
+        """Return WRITTEN or NOTHING for each byte at this storage address, or None if all is defined."""
+        return self._written.get(storage)
+
+    def filled(self, args: tuple[Any, ...]) -> None:
+        """Record that an operator in the wrapper has written its first argument."""
+        if args and isinstance(args[0], torch.Tensor) and args[0].layout is torch.strided:
+            self._written.pop(args[0].untyped_storage().data_ptr(), None)
 
 
 def nbytes(tensor: torch.Tensor) -> int:

@@ -194,6 +194,8 @@ class _Dispatch(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch do
         result = func(*args, **(kwargs or {}))
         if event is not None:
             launch_log.called(event, result)
+        if name:
+            fresh.filled(args)
         if isinstance(result, torch.Tensor) and kind(func, {}) == "memory":
             notes.allocated += nbytes(result) - size
         fresh.fill(func, result, size)

@@ -41,7 +41,9 @@ class Mismatch:
     rule: str = ""
 
 
-def compare(overload: str, expected: Expected, got: Packed, strict: bool = True) -> Mismatch | None:
+def compare(
+    overload: str, expected: Expected, got: Packed, strict: bool = True, any_order: bool = False
+) -> Mismatch | None:
     """Return the first mismatch between an answer and the reference, or None if there is none.
 
     For an overload that draws, values are checked against its law (verify/comparison/laws.py).
@@ -53,10 +55,12 @@ def compare(overload: str, expected: Expected, got: Packed, strict: bool = True)
         strict: Require ATen's strides. Otherwise, results may also be dense in another order of dimensions,
             unless the operator's meaning fixes the strides. The same relaxation applies to a subgraph whose
             arguments differ in that order, because its steps determine the order there.
+        any_order: Results may be dense in any order of dimensions, whatever the operator.
     """
     got = as_aten_gives(overload, expected, got)
     wider = _FLOAT32_ON_GPUS.get(_base(overload), ())
     fixed = fixes_strides(overload, expected) or (strict and not (is_subgraph(overload) and _mixed(expected.before)))
+    fixed = fixed and not any_order
     problem = _structure(expected.native, got, fixed, _may_copy(overload, strict), wider)
     if problem is not None:
         return Mismatch(problem, problem)

@@ -13,6 +13,9 @@ those are nearly dependent.
 Partial pivoting takes the largest element in a column. If two are equal up to their roundings, either may be taken,
 and all later factors differ. Such factors are right if their product is the matrix, and if no multiplier exceeds 1
 (ibid., section 3.4.1).
+
+A column that depends on the columns before it leaves only roundings to reflect, so its reflection is open. Such
+factors are right if Q is orthonormal and QR is the matrix (ibid., section 5.2.1).
 """
 
 from __future__ import annotations
@@ -81,6 +84,7 @@ _PIVOTED = {  # names of all results; pivots are P in the form of row exchanges
     "linalg_det": ("result", "LU", "pivots"),
     "linalg_slogdet": ("sign", "logabsdet", "LU", "pivots"),
 }
+_ORTHOGONAL = {"geqrf": ("a", "tau"), "linalg_qr": ("Q", "R")}
 DEPENDENT = 2.0**-10  # fraction of the reference's least singular value below which vectors count as dependent
 HARDLY = 16  # multiple of the root of a rounding; less independent eigenvectors change with the roundings
 
@@ -219,6 +223,43 @@ def repivoted(overload: str, expected: Expected, answer: Packed, index: int) -> 
     changed = (got[order] != want[order]).flatten(right.dim()).any(-1)
     mask, element = right & changed, contents(answer, index)
     return mask.view(*mask.shape, *[1] * (element.dim() - mask.dim())).expand(element.shape)
+
+
+def reflected(overload: str, expected: Expected, answer: Packed, index: int) -> tuple[Tensor, Tensor] | None:
+    """Return masks for elements that belong to matrices with dependent columns, and for those that are right.
+
+    Return None if tensor `index` is neither Q nor R.
+    """
+    results = _ORTHOGONAL.get(_base(overload), ())
+    names = tensor_names(answer.tree)
+    places = [names.index(n) for k, r in enumerate(results) for n in (r, f"return[{k}]") if n in names]
+    if index not in places or len(places) < len(results):
+        return None
+    a = contents(expected.before, 0)
+    wide = torch.complex128 if a.is_complex() else torch.float64
+    q, r = _orthogonal(overload, [contents(answer, i).to(wide) for i in places])
+    if q.shape[-1] != r.shape[-2]:  # Q was not requested
+        return None
+    exact = _orthogonal(overload, [contents(expected.values, i).to(wide) for i in places])[1]
+    info, size = torch.finfo(a.dtype), _size(a.to(wide).flatten(-2)).squeeze(-1)
+    step = FACTOR_ROUNDINGS * unit(a.dtype.to_real())
+    dependent = (exact.diagonal(dim1=-2, dim2=-1).abs() <= HARDLY * info.eps * size).any(-1)
+    dependent &= ((size >= info.tiny / info.eps) & size.isfinite()).all(-1)
+    near = ((q @ r - a).flatten(-2).abs() <= step * size).all(-1)
+    identity = torch.eye(q.shape[-1], dtype=wide)
+    right = near & ((q.mH @ q - identity).flatten(-2).abs() <= step).all(-1)
+    element = contents(answer, index)
+    last = [1] * (element.dim() - right.dim())
+    return dependent.view(*right.shape, *last).expand(element.shape), right.view(*right.shape, *last)
+
+
+def _orthogonal(overload: str, factors: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
+    """Return Q and R for matrices [..., m, n]; geqrf gives Q as reflections below R, and their factors."""
+    if _base(overload) == "linalg_qr":
+        return factors[0], factors[1]
+    a, tau = factors
+    count = tau.shape[-1]
+    return torch.linalg.householder_product(a[..., :count], tau), a.triu()[..., :count, :]
 
 
 def _first_zero(factors: Tensor) -> Tensor:

@@ -52,10 +52,9 @@ def _put(a: Arguments, places: torch.Tensor) -> Written:
 
 
 def _unpooled(a: Arguments, places: torch.Tensor) -> Written:
-    x, sizes = a["self"], len(a["output_size"])
-    planes = places.reshape(-1, math.prod(a["output_size"]))
-    positions = a["indices"].long().reshape(len(planes), math.prod(x.shape[-sizes:]))
-    return x.reshape(positions.shape), planes.gather(1, positions)
+    first = -len(a["output_size"])
+    positions = a["indices"].long().flatten(first)
+    return a["self"].flatten(first), places.flatten(first).gather(-1, positions)
 
 
 _WRITES: dict[str, Callable[[Arguments, torch.Tensor], Written]] = {
@@ -107,7 +106,7 @@ def _written(expected: Expected) -> Written | None:
         return None
     shape = expected.native.tensors[max(_results(expected))].shape
     positions = torch.arange(math.prod(shape)).view(shape)
-    return _WRITES[base](arguments, positions)
+    return _WRITES[base](arguments, positions) if positions.numel() else None
 
 
 @cache

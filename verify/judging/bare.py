@@ -55,11 +55,12 @@ def in_other_dtypes(
     samples: dict[tuple[str, str], list[Case]] = {}
     for dtype in (d for d in OTHERS if d not in known):
         for case in kept_cases(cache, list(overloads), (dtype,), every=False):
-            if case.overload in chosen and dtype in case.dtypes:
+            if case.overload in chosen and dtype in case.dtypes and {*_named(case)} <= {dtype, *known}:
                 samples.setdefault((case.overload, dtype), []).append(case)
     for key, cases in samples.items():
         variants = extended(cases, seed, source, _MADE.get(key[1], _MADE_ELSE))
         made = [v.case for v in variants if key[1] in v.case.dtypes and not _lazy(v.case)]
+        made = [case for case in made if {*_named(case)} <= {key[1], *known}]
         taken.setdefault(key, []).extend([*spread(cases, MAX_OTHER), *made])
     for overload, cases in chosen.items():
         recorded = [case for case in cases if not case.made]
@@ -71,18 +72,18 @@ def in_other_dtypes(
 def beyond(chosen: Mapping[str, list[Case]], made: Mapping[str, list[Case]]) -> dict[tuple[str, str], list[Case]]:
     """Remove from `made` the cases on which a bare file may raise, or compute in the given dtype, and return them.
 
-    These cases have more dimensions than all cases that were not generated, or they request a dtype that none of
-    those has, or a tensor has the conjugate or negative bit.
+    These cases request a dtype that no recorded tensor has. Generated ones may also have more
+    dimensions than all recorded ones, or a tensor with the conjugate or negative bit.
     """
     removed: dict[tuple[str, str], list[Case]] = {}
     for overload, cases in made.items():
         recorded = [case for case in chosen[overload] if not case.made]
         most = max((len(s) for case in recorded for s in case.shapes), default=0)
         known = {dtype for case in recorded for dtype in case.dtypes}
-        for case in [case for case in cases if case.made]:
+        for case in list(cases):
             rank, new_dtypes = max(map(len, case.shapes), default=0), [d for d in _named(case) if d not in known]
-            lazy = _lazy(case)
-            if rank > max(most, MAX_USUAL) or new_dtypes or lazy:
+            lazy = case.made and _lazy(case)
+            if (case.made and rank > max(most, MAX_USUAL)) or new_dtypes or lazy:
                 name = new_dtypes[0] if new_dtypes else LAZY if lazy else f"rank {rank}"
                 removed.setdefault((overload, name), []).append(case)
                 cases.remove(case)

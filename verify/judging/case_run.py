@@ -286,9 +286,13 @@ class CaseRun:
         problem = self._first(self._conduct(executed), *side_effects(executed, self._any_stays))
         if problem is None and answer is not None:
             return answer
+        if problem is not None:
+            detail = f"{problem.detail} ({how})"
+            report = (problem.report or problem.detail).replace(problem.detail, detail)
+            raise Ended(replace(problem, detail=detail, report=report))
         text = f"it fails {how}: {first_line(executed.text)}"
         report = f"it fails {how}:\n{executed.text}"
-        raise Ended(problem or Problem(Outcome.WRONG, rule[0], text, report, rule[1]))
+        raise Ended(Problem(Outcome.WRONG, rule[0], text, report, rule[1]))
 
     def _ask(self, mode: str, packed: Packed, request: dict[str, Any]) -> tuple[Reply, Packed | None]:
         """Send a request for the judged case, as Children.ask does."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import Any, TypeAlias
 
@@ -21,6 +21,8 @@ from verify.cases.preconditions import has_preconditions, keeping
 from verify.cases.soundness import ERRORS
 from verify.child.tuning import MAX_CONFIGURATIONS
 from verify.comparison.compare import compare, is_view
+from verify.comparison.deviation import is_wrong
+from verify.comparison.laws import law_of
 from verify.comparison.open_writes import leaves_open
 from verify.contract.random_state import Philox
 from verify.judging.job import Job
@@ -35,6 +37,7 @@ ACROSS = "across", "with 2^31 elements from the first row to the last"
 HARDWARE = "rounded as hardware may (quotients, products in sums), with zeros in masked lanes"
 # additions in an order that depends on chance, on tuning, or on the GPU
 _FREE_ORDER = re.compile(r"\b(?:atomic_(?:add|xchg|cas)|autotune|multi_processor_count|is_cuda)\b")
+_WIDENS = re.compile(r"\btl\.int64\b")  # the source knows 64-bit offsets
 
 Ask: TypeAlias = Callable[[Packed, dict[str, Any], str, tuple[str, str]], Packed]
 """Function that sends a request and returns the child's answer.
@@ -95,7 +98,7 @@ class Repeats:
         return self._compared(expected, {"seed": 0, "hardware": True}, HARDWARE, "hardware")[1]
 
     def _new_contents(self, expected: Expected) -> Problem | None:
-        changed = mapped(expected.before, torch.neg)
+        changed = mapped(expected.before, _negated)
         overload = self._job.plan.overload
         if has_preconditions(overload):
             valid = frozen(pack(keeping(overload, unpack(changed)))).data
@@ -111,9 +114,9 @@ class Repeats:
     def _far(self, expected: Expected) -> Problem | None:
         """Repeat a case with rows far apart, like slices of tensors with many gigabytes.
 
-        Offsets then need 64 bits. For a kernel file, a second layout needs 64-bit offsets although each stride
-        fits into 32 bits. The check applies only if nothing is written, no result is a view, and no storage has a
-        size of its own.
+        Offsets then need 64 bits. A second layout needs them although each stride fits into 32 bits, unless a
+        bare file computes everything in its strides' type. Rows lie along each dimension in turn. The check
+        applies only if nothing is written, no result is a view, and no storage has a size of its own.
         """
         overload = self._job.plan.overload
         if (
@@ -126,32 +129,59 @@ class Repeats:
             or overload in _TRANSPOSED
         ):
             return None
-        names = _taken_with_gaps(expected, self._philox)
-        if not names:
-            return None
-        for far, how in (APART, ACROSS) if self._job.strict else (APART,):
-            problem = self._compared(expected, {"seed": 0, "far": [far, names]}, how, "far")[1]
-            if problem is not None:
-                return problem
+        wide = self._job.strict or any(_WIDENS.search(k.source) for k in (self._job.kernel, *self._job.reached))
+        for dim in range(max((len(ref.shape) for ref in expected.before.tensors), default=0)):
+            names = _taken_with_gaps(expected, self._philox, dim)
+            call = self._with_rows_along(dim, expected, names) if names else None
+            for far, how in (APART, ACROSS) if wide else (APART,):
+                how = how if dim == 0 else f"{how} (dimension {dim})"
+                request = {"seed": 0, "far": [far, names, dim]}
+                problem = None if call is None else self._compared(call, request, how, "far", dim > 0)[1]
+                if problem is not None:
+                    return problem
         return None
 
+    def _with_rows_along(self, dim: int, expected: Expected, names: Collection[str]) -> Expected | None:
+        """Return the call with tensors whose outermost dimension in memory is `dim`.
+
+        Return None if ATen does not answer, or answers otherwise: some functions expect contiguous tensors
+        without checking for them.
+        """
+        if dim == 0:
+            return expected
+        arguments = unpack(expected.before)
+        moved = pack({name: _with_gaps(v, dim) if name in names else v for name, v in arguments.items()})
+        case = Case("", self._job.plan.overload, "", lambda: frozen(moved))
+        try:
+            call = reference(case, self._philox, expected.flushes)
+        except NoReference:
+            return None
+        results = range(len(expected.before.tensors), len(expected.native.tensors))
+        overload = self._job.plan.overload
+        changed = law_of(overload) is None and any(is_wrong(overload, expected, call.native, i) for i in results)
+        return None if changed else call
+
     def _compared(
-        self, expected: Expected, request: dict[str, Any], how: str, rule: str
+        self, expected: Expected, request: dict[str, Any], how: str, rule: str, any_order: bool = False
     ) -> tuple[Packed, Problem | None]:
         got = self._ask(expected.before, request, how, ("repeat", rule))
-        mismatch = compare(self._job.plan.overload, expected, got, self._job.strict)
+        mismatch = compare(self._job.plan.overload, expected, got, self._job.strict, any_order)
         if mismatch is None:
             return got, None
         text, report = (f"the same call again, {how}:{gap}" for gap in (f" {mismatch.detail}", f"\n{mismatch.report}"))
         return got, Problem(Outcome.WRONG, "repeat", text, report, rule)
 
 
-def _taken_with_gaps(expected: Expected, philox: Philox) -> list[str]:
-    """Return the names of the tensor arguments that ATen takes with a gap between the rows; some must be contiguous."""
+def _negated(t: torch.Tensor) -> torch.Tensor:
+    return -t if t.dtype.itemsize > 1 else (-t.float()).to(t.dtype)  # 8-bit floats have no operator for it
+
+
+def _taken_with_gaps(expected: Expected, philox: Philox, dim: int) -> list[str]:
+    """Return the names of the tensor arguments that ATen takes with gaps along `dim`; some must be contiguous."""
     taken = []
     arguments = unpack(expected.before)
     for name in dict.fromkeys(path.partition("[")[0] for path in tensor_names(expected.before.tree)):
-        changed = pack({**arguments, name: _with_gaps(arguments[name])})
+        changed = pack({**arguments, name: _with_gaps(arguments[name], dim)})
         try:
             expected.ask(expected.overload, frozen(changed), philox)
             taken.append(name)
@@ -160,13 +190,14 @@ def _taken_with_gaps(expected: Expected, philox: Philox) -> list[str]:
     return taken
 
 
-def _with_gaps(value: Any) -> Any:
+def _with_gaps(value: Any, dim: int) -> Any:
+    """Return tensors with `dim` as the outermost dimension in memory, and a gap behind each element."""
     if isinstance(value, list | tuple):
-        return type(value)(map(_with_gaps, value))
-    if not isinstance(value, torch.Tensor) or not value.dim() or value.layout is not torch.strided:
+        return type(value)(_with_gaps(v, dim) for v in value)
+    if not isinstance(value, torch.Tensor) or value.dim() <= dim or value.layout is not torch.strided:
         return value
-    pair = torch.stack([value, value], min(value.dim(), 1))
-    return pair.select(1, 0)
+    rows = value.movedim(dim, 0)
+    return torch.stack([rows, rows], 1).select(1, 0).movedim(0, dim)
 
 
 def _same_results(a: Packed, b: Packed) -> bool:

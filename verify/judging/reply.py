@@ -23,7 +23,7 @@ class ToldAccess:
     """Invalid load or store.
 
     Attributes:
-        kind: `bounds`, `alignment`, `race`, `argument` or `hint`.
+        kind: `bounds`, `alignment`, `race`, `argument`, `hint` or `undefined`.
         text: Position and description, in one line.
         snippet: Lines of the kernel around it, possibly empty.
         stores: True for a race in which only the value that remains is open, out of several stored to one place.

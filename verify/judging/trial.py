@@ -244,7 +244,9 @@ class KernelTrial:
         if not candidate.contract or any("float" in dtype or "complex" in dtype for dtype in dtypes):
             return ""
         with _PREPARING:
-            taken = kept_cases(self._cache, list(candidate.overloads), ("float32",))
+            samples = kept_cases(self._cache, list(candidate.overloads), ("float32",))
+        # another operator's float32 call may reach the overload with bools
+        taken = [case for case in samples if any(ref.dtype == "float32" for ref in case.load().tensors)]
         if not taken:
             return ""
         problem = f"DTYPES hold {', '.join(dtypes)} and no floating dtype, which {taken[0].overload} takes"
