@@ -37,8 +37,8 @@ def of_parts(function, *parts, dtype, common=None, out=None):
 def complex_sum(x, dim, keepdim, dtype, finish=None):
     """Return the sum over `dim` (None or () for all) if the tensor or the dtype is complex.
 
-    Each part is summed by itself and passed through `finish`. A sum with a real dtype is that of the real part, and
-    with bool it is True if an element is not 0.
+    Each part is summed by itself and passed through `finish`. With a real dtype, only the real parts are summed.
+    With bool, the result is True if an element is not 0.
     """
     if dtype == torch.bool:
         x = convert_into(torch.empty(x.shape, dtype=dtype, device=x.device), x)

@@ -475,17 +475,26 @@ def test_the_sign_of_an_infinity_beside_nan_is_not_laid_down(real, imaginary, op
     assert detail is None if open else "wrong" in detail
 
 
+@pytest.mark.parametrize("other", [100.0, torch.inf])
+def test_a_finite_result_beside_infinities_is_as_accurate_as_beside_numbers(other):
+    """Errors are relative to the largest result: here 100, the sum of the finite terms."""
+    arguments = {"self": torch.tensor([[other, 100.0], [1e-3, 0.0]]), "mat2": torch.ones(2, 1)}
+    for error, right in ((1e-6, True), (1e-3, False)):
+        detail = judged("aten::mm", arguments, lambda self, mat2, e=error: self @ mat2 + torch.tensor([[0.0], [e]]))
+        assert (detail is None) == right, detail
+
+
 @pytest.mark.parametrize("dtype", [torch.complex64, torch.float32])
 def test_a_complex_quotient_by_a_zero_pivot_is_any_infinity_or_nan(dtype):
     arguments = {"A": torch.tensor([[1, 2], [0, 0]], dtype=dtype), "B": torch.ones(2, 1, dtype=dtype)}
-    told = {}
+    details = {}
     for value in (torch.inf, -torch.inf, torch.nan, 1.0):
         change = lambda A, B, value=value: tuple(  # noqa: E731
             torch.where(t.isfinite(), t, value) if t.dtype is dtype else t for t in torch._linalg_solve_ex(A, B)
         )
-        told[value] = judged("aten::_linalg_solve_ex", arguments, change)
-    right = [value for value, detail in told.items() if detail is None]
-    assert len(right) == (3 if dtype.is_complex else 0), told
+        details[value] = judged("aten::_linalg_solve_ex", arguments, change)
+    right = [value for value, detail in details.items() if detail is None]
+    assert len(right) == (3 if dtype.is_complex else 0), details
 
 
 def test_where_the_terms_of_a_derivative_vanish_in_aten_its_zero_may_have_the_sign_of_the_true_value():

@@ -285,20 +285,25 @@ def test_bad_eigenvalues_alone_are_refused(change):
 
 
 def orthogonal(overload, a, given, change=lambda t: None):
-    """What is told of the factors of `a`, changed, as an answer for the matrix `given`."""
+    """The detail of the comparison for the factors of `a`, changed, as an answer for the matrix `given`."""
     factors = [t.clone() for t in call(resolve(overload), bind(resolve(overload), (a,), {}))]
     change(factors)
     arguments = bind(resolve(overload), (given,), {})
-    told = compare(
-        overload, reference(case_of_values(overload, **arguments)), frozen(**arguments, **{"return": tuple(factors)})
-    )
-    return told.detail if told else None
+    expected = reference(case_of_values(overload, **arguments))
+    mismatch = compare(overload, expected, frozen(**arguments, **{"return": tuple(factors)}))
+    return mismatch.detail if mismatch else None
 
 
 def other_sign(factors):
     q, r = factors
     q[..., 0] *= -1
     r[..., 0, :] *= -1
+
+
+def not_triangular(factors):
+    q, r = factors
+    turn, _ = torch.linalg.qr(random(q.shape[-1], q.shape[-1]).float())
+    factors[:] = q @ turn, turn.mT @ r
 
 
 @pytest.mark.parametrize("overload", ["aten::geqrf", "aten::linalg_qr"])
@@ -313,4 +318,5 @@ def test_reflections_of_dependent_columns_are_open(overload, shape):
     assert orthogonal(overload, independent, independent) is None
     if overload == "aten::linalg_qr":
         assert orthogonal(overload, rank_two, rank_two, other_sign) is None
+        assert orthogonal(overload, rank_two, rank_two, not_triangular) is not None
         assert orthogonal(overload, independent, independent, other_sign) is not None

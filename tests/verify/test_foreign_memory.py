@@ -70,7 +70,7 @@ def test_offsets_of_rows_that_lie_far_apart(judge, tmp_path, offset, outcome):
 @pytest.mark.parametrize("strict", [True, False], ids=["library", "bare"])
 @pytest.mark.parametrize("column, outcome", [(WIDE, Outcome.PASS), ("col * step", Outcome.WRONG)], ids=["64", "32"])
 def test_offsets_along_a_further_dimension(judge, tmp_path, column, outcome, strict):
-    """They need 64 bits in a bare file, too, if it thinks of 64 bits anywhere."""
+    """They need 64 bits in a bare file, too, if it has tl.int64 anywhere."""
     source = SOURCE.replace("OFFSET", "row.to(tl.int64) * stride").replace("COLUMN", column)
     (verdict,) = judged(judge, tmp_path, source, ROWS, strict=strict)
     assert verdict.outcome is outcome, verdict.report

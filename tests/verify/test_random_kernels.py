@@ -198,11 +198,11 @@ def test_draws_depend_on_nothing_but_the_pair_and_the_index(verdict_of):
 
 
 COUNTER = (
-    ("SOURCE(start, BLOCK", "SOURCE((tl.atomic_add(counter, 1) - 0x7FFFFFFF) * BLOCK, BLOCK"),
+    ("SOURCE(start, BLOCK", "SOURCE(tl.atomic_add(counter, 1) * BLOCK, BLOCK"),
     ("    source,\n    firsts,", "    source,\n    counter,\n    firsts,"),
     (
         "        tuple(firsts),\n",
-        "        torch.empty(1, dtype=torch.int32, device=outs[0].device),\n        tuple(firsts),\n",
+        "        torch.tensor([0], dtype=torch.int32, device=outs[0].device),\n        tuple(firsts),\n",
     ),
 )
 

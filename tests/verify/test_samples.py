@@ -556,6 +556,8 @@ def test_pivots_of_symmetric_factors_name_rows_and_the_negative_ones_are_pairs(p
     factors = torch.eye(4) + torch.rand(4, 4).tril(-1)
     call = {"LD": factors, "pivots": torch.tensor(pivots, dtype=torch.int32), "B": torch.rand(4, 2), "hermitian": False}
     assert stands("aten::linalg_ldl_solve", call) == stand
+    lu = {"LU": call["LD"], "pivots": call["pivots"], "B": call["B"], "left": True, "adjoint": False}
+    assert stands("aten::linalg_lu_solve", lu) == (stand and min(pivots) > 0)
 
 
 @pytest.mark.parametrize(

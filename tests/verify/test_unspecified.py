@@ -192,6 +192,23 @@ def test_memory_that_nothing_has_written(run, body):
         assert header["status"] == "ok" and header["accesses"] == [], header
 
 
+GROWN = {
+    "the old part": ("torch.empty(4).resize_(64)", "i < 4", True),
+    "the old part, written": ("torch.zeros(4).resize_(64)", "i < 4", False),
+    "the new part": ("torch.zeros(4).resize_(64)", "i == 4", True),
+    "not enlarged": ("torch.empty(64).resize_(32)", "i < 4", True),
+    "what has the old address": ("[torch.empty(64).resize_(1 << 20), torch.zeros(64)][1]", "i < 64", False),
+    "read by an operator": ("(lambda t: (t.clone(), t)[1])(torch.empty(64))", "i < 64", True),
+    "written by out=": ("torch.exp(self, out=torch.empty(64))", "i < 64", False),
+}
+
+
+@pytest.mark.parametrize("out, mask, undefined", GROWN.values(), ids=GROWN)
+def test_what_an_operator_of_the_wrapper_leaves_undefined(run, out, mask, undefined):
+    header, _ = run(f"y = tl.load(out + i, mask={mask}, other=0.0)\ntl.store(x + i, y, mask=i < 0)", out=out)
+    assert header["status"] == "ok" and [a["kind"] for a in header["accesses"]] == ["undefined"] * undefined, header
+
+
 @pytest.mark.parametrize("body", DEFINED.values(), ids=DEFINED)
 def test_memory_that_was_written(run, body):
     header, _ = run(f"{body}\ntl.store(x + i, y.to(tl.float32), mask=i < 0)", out="torch.empty(64)")

@@ -133,25 +133,28 @@ def _known_otherwise(wanted: Iterable[Any], arguments: Arguments, gradient: Any)
     return known
 
 
+def _requested(arguments: Arguments) -> torch.dtype | None:
+    """Return the result dtype that a call requests by `dtype` or `out`, or None."""
+    to, out = arguments.get("dtype"), arguments.get("out")
+    return to if isinstance(to, torch.dtype) else out.dtype if isinstance(out, torch.Tensor) else None
+
+
 def _is_cast_to_integers(overload: str, arguments: Arguments) -> bool:
     """Return True if the call casts floating numbers to integers with a platform-dependent result.
 
     Numbers that are not finite become different integers on each processor. In accumulating operators, such as
     a sum, it is unspecified if each term is truncated or only the total.
     """
-    to = arguments.get("dtype", arguments["self"].dtype if "src" in arguments else None)
-    if isinstance(arguments.get("out"), torch.Tensor):
-        to = to or arguments["out"].dtype
+    to = _requested(arguments) or (arguments["self"].dtype if "src" in arguments else None)
     floats = [t for t in tensors(arguments) if t.is_floating_point() or t.is_complex()]
-    if not floats or not isinstance(to, torch.dtype) or to not in _INTEGERS:
+    if not floats or to not in _INTEGERS:
         return False
     return group(overload) == "accumulate" or not all(bool(t.isfinite().all()) for t in floats)
 
 
 def _counts_beyond(overload: str, arguments: Arguments) -> bool:
     """Return True if the first or last of equally spaced numbers is out of the range of its integer dtype."""
-    base, out = base_name(resolve(overload)), arguments.get("out")
-    to = arguments.get("dtype") or (out.dtype if isinstance(out, torch.Tensor) else None)
+    base, to = base_name(resolve(overload)), _requested(arguments)
     if base not in ("linspace", "logspace") or to not in _INTEGERS:
         return False
     ends = torch.tensor([float(arguments[name]) for name in ("start", "end")], dtype=torch.float64)
@@ -206,15 +209,16 @@ def _has_foreign_pivots(overload: str, arguments: Arguments) -> bool:
 
     Documented are pivots with shape [*, min(m, n)] for matrices [*, m, n], but `lu_unpack` accepts another
     batch and reads its memory in order (https://docs.pytorch.org/docs/stable/generated/torch.lu.html). Each names
-    a row, counted from 1. For LDL, a pair with equal negative numbers stands for a 2 x 2 block (LAPACK, dsytrf).
-    `linalg_ldl_solve` reads other memory if they do not.
+    a row, counted from 1. For LDL, two equal negative numbers mark a 2 x 2 block (LAPACK, dsytrf). For any other
+    pivots the solvers read foreign memory.
     """
     named = [(name, value) for name, value in arguments.items() if isinstance(value, torch.Tensor)]
     for (_, matrices), (name, pivots) in itertools.pairwise(named):
         if name.endswith("pivots") and matrices.dim() > 1:
             if pivots.shape != (*matrices.shape[:-2], min(matrices.shape[-2:])):
                 return True
-            rows = (pivots.abs() >= 1) & (pivots.abs() <= matrices.shape[-2])
+            rows = pivots.abs() if base_name(resolve(overload)) == "linalg_ldl_solve" else pivots
+            rows = (rows >= 1) & (rows <= matrices.shape[-2])
             return not (bool(rows.all()) and all(map(_is_paired, pivots.reshape(-1, pivots.shape[-1]).tolist())))
     return False
 

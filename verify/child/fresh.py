@@ -16,7 +16,7 @@ import torch
 from torch._ops import OpOverload
 
 from traces.facts import tagged
-from traces.overloads import base_name, uninitialised
+from traces.overloads import base_name, bind, uninitialised, written
 
 OTHER = 0x5A  # value for each byte of the changed elements; False for bool
 NOTHING, WRITTEN = 0, 0xFF
@@ -32,6 +32,7 @@ class Fresh:
         self._flipped = False
         self._written: dict[int, np.ndarray] = {}  # by storage address, a mark for each byte
         self._kept: list[torch.UntypedStorage] = []  # so that no later allocation has the same address
+        self._before: np.ndarray | None = None  # the marks of a tensor whose memory is being enlarged
 
     def configure(self, contents: int, seed: int) -> None:
         """Activate the filler.
@@ -51,16 +52,24 @@ class Fresh:
 
     def size(self, func: OpOverload, args: tuple[Any, ...]) -> int:
         """Return the bytes that exist before `func` is called if it enlarges a tensor's memory, else 0."""
-        return nbytes(args[0]) if base_name(func) in _GROWING else 0
+        self._before = None
+        if base_name(func) not in _GROWING:
+            return 0
+        size = nbytes(args[0])
+        if size:  # the memory may move, and other memory have its address then
+            self._before = self._written.pop(args[0].untyped_storage().data_ptr(), None)
+        return size
 
     def fill(self, func: OpOverload, result: Any, first: int) -> None:
         """Change the memory that a call allocated, from byte `first` on."""
         if self._contents is None or not uninitialised(func) or not isinstance(result, torch.Tensor):
             return
-        size, length = result.element_size(), nbytes(result) - first
+        size, total = result.element_size(), nbytes(result)
+        if total and result.device.type == "cpu":
+            self._watch(result, first)
+        length = total - first
         if length < size:
             return
-        self._watch(result, first)
         chosen = self._random.integers(0, 2, length // size, dtype=np.uint8) != self._flipped
         value = 0 if result.dtype is torch.bool else OTHER
         if result.device.type != "cpu":
@@ -76,7 +85,7 @@ class Fresh:
         """Record that nothing has written `result` from byte `first` on."""
         storage = result.untyped_storage()
         written = np.full(-(-storage.nbytes() // WORD) * WORD, NOTHING, dtype=np.uint8)
-        written[:first] = WRITTEN
+        written[:first] = WRITTEN if self._before is None else self._before[:first]
         self._written[storage.data_ptr()] = written
         self._kept.append(storage)
 
@@ -84,10 +93,13 @@ class Fresh:
         """Return WRITTEN or NOTHING for each byte at this storage address, or None if all is defined."""
         return self._written.get(storage)
 
-    def filled(self, args: tuple[Any, ...]) -> None:
-        """Record that an operator in the wrapper has written its first argument."""
-        if args and isinstance(args[0], torch.Tensor) and args[0].layout is torch.strided:
-            self._written.pop(args[0].untyped_storage().data_ptr(), None)
+    def filled(self, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Record that an operator in the wrapper has written all memory of the arguments that it writes to."""
+        for name in written(func):
+            value = bind(func, args, kwargs)[name]
+            for t in value if isinstance(value, list | tuple) else [value]:
+                if isinstance(t, torch.Tensor) and nbytes(t):
+                    self._written.pop(t.untyped_storage().data_ptr(), None)
 
 
 def nbytes(tensor: torch.Tensor) -> int:

@@ -195,7 +195,7 @@ class _Dispatch(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch do
         if event is not None:
             launch_log.called(event, result)
         if name:
-            fresh.filled(args)
+            fresh.filled(func, args, kwargs or {})
         if isinstance(result, torch.Tensor) and kind(func, {}) == "memory":
             notes.allocated += nbytes(result) - size
         fresh.fill(func, result, size)

@@ -15,7 +15,7 @@ and all later factors differ. Such factors are right if their product is the mat
 (ibid., section 3.4.1).
 
 A column that depends on the columns before it leaves only roundings to reflect, so its reflection is open. Such
-factors are right if Q is orthonormal and QR is the matrix (ibid., section 5.2.1).
+factors are right if Q is orthonormal, R is triangular, and QR is the matrix (ibid., section 5.2.1).
 """
 
 from __future__ import annotations
@@ -230,8 +230,9 @@ def reflected(overload: str, expected: Expected, answer: Packed, index: int) -> 
 
     Return None if tensor `index` is neither Q nor R.
     """
-    results = _ORTHOGONAL.get(_base(overload), ())
-    names = tensor_names(answer.tree)
+    if _base(overload) not in _ORTHOGONAL:
+        return None
+    results, names = _ORTHOGONAL[_base(overload)], tensor_names(answer.tree)
     places = [names.index(n) for k, r in enumerate(results) for n in (r, f"return[{k}]") if n in names]
     if index not in places or len(places) < len(results):
         return None
@@ -247,7 +248,7 @@ def reflected(overload: str, expected: Expected, answer: Packed, index: int) -> 
     dependent &= ((size >= info.tiny / info.eps) & size.isfinite()).all(-1)
     near = ((q @ r - a).flatten(-2).abs() <= step * size).all(-1)
     identity = torch.eye(q.shape[-1], dtype=wide)
-    right = near & ((q.mH @ q - identity).flatten(-2).abs() <= step).all(-1)
+    right = near & ((q.mH @ q - identity).flatten(-2).abs() <= step).all(-1) & (r == r.triu()).flatten(-2).all(-1)
     element = contents(answer, index)
     last = [1] * (element.dim() - right.dim())
     return dependent.view(*right.shape, *last).expand(element.shape), right.view(*right.shape, *last)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from traces.lazy_bits import lazy_bits
@@ -55,18 +55,22 @@ def in_other_dtypes(
     samples: dict[tuple[str, str], list[Case]] = {}
     for dtype in (d for d in OTHERS if d not in known):
         for case in kept_cases(cache, list(overloads), (dtype,), every=False):
-            if case.overload in chosen and dtype in case.dtypes and {*_named(case)} <= {dtype, *known}:
+            if case.overload in chosen and _is_in(dtype, case, known):
                 samples.setdefault((case.overload, dtype), []).append(case)
     for key, cases in samples.items():
         variants = extended(cases, seed, source, _MADE.get(key[1], _MADE_ELSE))
-        made = [v.case for v in variants if key[1] in v.case.dtypes and not _lazy(v.case)]
-        made = [case for case in made if {*_named(case)} <= {key[1], *known}]
+        made = [v.case for v in variants if _is_in(key[1], v.case, known) and not _lazy(v.case)]
         taken.setdefault(key, []).extend([*spread(cases, MAX_OTHER), *made])
     for overload, cases in chosen.items():
         recorded = [case for case in cases if not case.made]
         if recorded and (of_two := [v.case for v in mixed(recorded)]):
             taken.setdefault((overload, MIXED), []).extend(of_two)
     return taken
+
+
+def _is_in(dtype: str, case: Case, known: Collection[str]) -> bool:
+    """Return True if a tensor has the dtype, and the call names no further dtype that is not known."""
+    return dtype in case.dtypes and {*_named(case)} <= {dtype, *known}
 
 
 def beyond(chosen: Mapping[str, list[Case]], made: Mapping[str, list[Case]]) -> dict[tuple[str, str], list[Case]]:
