@@ -26,7 +26,7 @@ from torch.utils.backend_registration import _setup_privateuseone_for_python_bac
 from capture import sim_autocast, sim_cells, sim_control, sim_subclasses
 from capture.out_of_tree import prepare
 from capture.sim_factories import factories
-from capture.sim_module import Guard, Module, patch_torch
+from capture.sim_module import Guard, Module, patch_torch, present
 from traces.errors import UserError
 from traces.facts import tagged
 from traces.live import tensors_in
@@ -277,7 +277,7 @@ def _lower(value: Any) -> Any:
     if isinstance(value, SimTensor):
         return value._host
     if isinstance(value, torch.device):
-        return _CPU if value.type == NAME else value
+        return _CPU if present(value).type == NAME else value
     if isinstance(value, list | tuple):
         return type(value)(map(_lower, value))
     return value

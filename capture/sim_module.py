@@ -11,6 +11,14 @@ from typing import Any
 import torch
 
 
+def present(device: Any) -> torch.device:
+    """Return the device with this name or index; raise RuntimeError for a `sim` with an index above 0."""
+    device = torch.device("sim", device) if isinstance(device, int) else torch.device(device)
+    if device.type == "sim" and device.index not in (None, 0):
+        raise RuntimeError(f"{device}: invalid device ordinal; the only device is sim:0")
+    return device
+
+
 class Guard(torch._C._acc.DeviceGuard):
     """Reports the device type to autograd's engine.
 
@@ -44,11 +52,13 @@ class Module:
 
     @contextmanager
     def device(self, device: Any) -> Iterator[None]:
-        """Do nothing, because there is only one device."""
+        """Do nothing but check the index, because there is only one device."""
+        self.set_device(device)
         yield
 
     def set_device(self, device: Any) -> None:
-        """Do nothing, because there is only one device."""
+        """Do nothing but check the index, because there is only one device."""
+        present(device)
 
     def manual_seed(self, seed: int) -> None:
         torch.manual_seed(seed)
@@ -68,8 +78,9 @@ class Module:
     def empty_cache(self) -> None:
         """Do nothing, because nothing is cached."""
 
-    def synchronize(self, device: Any = None) -> None:
-        """Do nothing, because nothing is asynchronous."""
+    def synchronize(self, device: Any = 0) -> None:
+        """Do nothing but check the index, because nothing is asynchronous."""
+        self.set_device(0 if device is None else device)
 
     def is_bf16_supported(self, including_emulation: bool = True) -> bool:
         return True
@@ -175,7 +186,7 @@ class _OfAnyDevice(type(_PLAIN)):  # type: ignore[misc]
         return isinstance(value, _PLAIN)
 
     def __call__(cls, device: Any = "cpu") -> torch.Generator:
-        on_sim = torch.device(device).type == "sim"
+        on_sim = present(device).type == "sim"
         return super().__call__() if on_sim else _PLAIN(device)
 
 

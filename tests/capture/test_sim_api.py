@@ -45,6 +45,26 @@ def test_functions_of_any_accelerator():
         begin.elapsed_time(torch.sim.Event())
 
 
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda device: torch.ones(2, device=device),
+        lambda device: torch.ones(2).to(device),
+        lambda device: torch.ones(2, device="sim").to(device),
+        lambda device: torch.tensor([1.0], device=device),
+        lambda device: torch.nn.Linear(2, 2, device=device),
+        lambda device: torch.Generator(device),
+        lambda device: torch.sim.set_device(device),
+        lambda device: torch.sim.set_device(device.index),
+        lambda device: torch.sim.synchronize(device),
+    ],
+)
+def test_the_only_device_has_index_0(use):
+    use(torch.device("sim:0"))
+    with pytest.raises(RuntimeError, match="^sim:1: invalid device ordinal; the only device is sim:0$"):
+        use(torch.device("sim:1"))
+
+
 def test_tensors_have_addresses():
     """Parameters that share memory are recognised by them, and those that do not are told apart."""
     x, y = torch.ones(3, device="sim"), torch.ones(3, device="sim")
