@@ -14,6 +14,7 @@ the workspace. Kernels run in this process and are not confined.
 
 from __future__ import annotations
 
+import atexit
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
@@ -153,10 +154,12 @@ def drawing_on_cpu(library: Library, workspace: Path) -> Callable[[], AbstractCo
 
 @contextmanager
 def _until_undone(registration: Registration) -> Iterator[Registration]:
-    """Yield the registration and undo it at the end."""
+    """Yield the registration and undo it at the end, or as the interpreter exits while its modules still exist."""
+    atexit.register(registration.undo)
     try:
         yield registration
     finally:
+        atexit.unregister(registration.undo)
         registration.undo()
 
 

@@ -277,6 +277,18 @@ def test_what_the_inner_one_does_not_serve_the_outer_one_is_asked_for(keep, tmp_
     assert inner.counts.unserved["aten::exp"].total() == 1
 
 
+def test_a_block_that_is_open_as_python_exits_is_undone_in_silence(tmp_path):
+    code = (
+        "import torch, enablekit\n"
+        "block = enablekit.use('sim', ops=['aten::relu'], unverified=True)\n"
+        "block.__enter__()\n"
+        "print(torch.ones(3).to('sim').relu().tolist())"
+    )
+    environment = {**os.environ, "TRITON_INTERPRET": "1"}
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, cwd=tmp_path)
+    assert (ended.stdout, ended.stderr, ended.returncode) == ("[1.0, 1.0, 1.0]\n", "", 0)
+
+
 def test_an_exception_undoes_and_undoing_twice_is_nothing():
     before = tables(EXP)
     with pytest.raises(ZeroDivisionError), on_cpu(EXP):
