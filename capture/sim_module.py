@@ -13,10 +13,10 @@ import torch
 
 def present(device: Any) -> torch.device:
     """Return the device with this name or index; raise RuntimeError for a `sim` with an index above 0."""
-    device = torch.device("sim", device) if isinstance(device, int) else torch.device(device)
-    if device.type == "sim" and device.index not in (None, 0):
-        raise RuntimeError(f"{device}: invalid device ordinal; the only device is sim:0")
-    return device
+    found = torch.device("sim", device) if isinstance(device, int) else torch.device(device)
+    if found.type == "sim" and found.index not in (None, 0):
+        raise RuntimeError(f"{found}: invalid device ordinal; the only device is sim:0")
+    return found
 
 
 class Guard(torch._C._acc.DeviceGuard):
