@@ -13,10 +13,10 @@ import torch
 
 def present(device: Any) -> torch.device:
     """Return the device with this name or index; raise RuntimeError for a `sim` with an index above 0."""
-    found = torch.device("sim", device) if isinstance(device, int) else torch.device(device)
-    if found.type == "sim" and found.index not in (None, 0):
-        raise RuntimeError(f"{found}: invalid device ordinal; the only device is sim:0")
-    return found
+    named = torch.device("sim", device) if isinstance(device, int) else torch.device(device)
+    if named.type == "sim" and named.index not in (None, 0):
+        raise RuntimeError(f"{named}: invalid device ordinal; the only device is sim:0")
+    return named
 
 
 class Guard(torch._C._acc.DeviceGuard):

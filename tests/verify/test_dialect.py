@@ -12,7 +12,7 @@ from verify.cases.case import case_of_values
 from verify.contract.derive import Plan
 from verify.contract.kernel_file import KernelFile
 from verify.judging.candidate import read_candidate
-from verify.judging.dialect import marks, refusal
+from verify.judging.dialect import lacking, marks, refusal
 from verify.judging.job import Job
 from verify.judging.judge import Judge
 from verify.judging.stages import TrialOptions, TrialStage
@@ -132,6 +132,16 @@ def test_the_reason_says_what_to_write_instead(judge):
         "not in the dialect of mychip: tl.atomic_add at neg.py:35; "
         "this chip has no atomics: one program for each destination"
     )
+
+
+def test_what_a_chip_lacks_is_read_from_the_detail(judge, tmp_path):
+    path = tmp_path / "aligned.yaml"
+    path.write_text("base: sim\nalignment: 64\n")
+    shifted = job(NEG, case_of_values("aten::neg", self=torch.arange(8.0)[1:]))
+    with Judge(platforms.load(str(path)), VerdictStore(tmp_path / "verdicts.sqlite"), workers=1) as aligned:
+        found = [asked.judge([work]).popitem()[1] for asked, work in ((judge, job(NEG, case(2))), (aligned, shifted))]
+    assert [lacking(verdict.detail) for verdict in found] == ["tl.erf", "limit alignment"]
+    assert lacking("the values differ") == ""
 
 
 def test_the_trial_has_the_same_verdicts_and_reasons(judge, platform, tmp_path):

@@ -32,7 +32,7 @@ _ELEMENTS = {
     **{"tl.float64": "f64", "tl.float32": "f32", "tl.float16": "f16", "tl.bfloat16": "bf16"},
     **{"fp64": "f64", "fp32": "f32", "fp16": "f16", "bf16": "bf16"},
 }
-_BEYOND = re.compile(r"beyond the chip's limit (\w+):")
+_BEYOND = re.compile(r"beyond the chip's limit (\w+):| of \S+, not aligned to \d+ bytes")
 _OUTSIDE = re.compile(r"not in the dialect of [^:]+: (.+?)(?: at \S+:\d+| \(line \d+ of \S+\))?; ")
 
 
@@ -148,13 +148,13 @@ def described(violation: Violation, kernel: KernelFile, dialect: str) -> str:
 def lacking(detail: str) -> str:
     """Return what a chip lacks according to a verdict's detail; "" if it does not say.
 
-    It is a name or a problem, such as `tl.erf`, or a limit, such as `limit num_warps` (verify/child/limiting.py).
+    It is a name or a problem, such as `tl.erf`, or a limit, such as `limit num_warps` (verify/child/limiting.py) and
+    `limit alignment` (verify/child/accesses.py).
     """
-    match = _OUTSIDE.search(detail)
-    if match is None:
-        limit = _BEYOND.search(detail)
-        return f"limit {limit[1]}" if limit else ""
-    return match[1]
+    if match := _OUTSIDE.search(detail):
+        return match[1]
+    limit = _BEYOND.search(detail)
+    return f"limit {limit[1] or 'alignment'}" if limit else ""
 
 
 def _checked(job: Job, platform: Platform) -> dict[str, KernelFile]:
