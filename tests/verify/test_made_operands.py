@@ -57,6 +57,22 @@ def test_a_quotient_by_scaling_alone_is_wrong():
     assert wrong
 
 
+def test_operands_share_memory_where_atens_answer_is_defined():
+    def of(overload):
+        return {how: a for how, a in arguments_of(overload) if "," not in how}
+
+    both = of("aten::add.Tensor")["other is self"]
+    assert both["self"].data_ptr() == both["other"].data_ptr()
+    views = of("aten::add.Tensor")["other overlaps self"]
+    assert views["other"].data_ptr() - views["self"].data_ptr() == views["self"].element_size()
+    in_place = of("aten::addcmul_")
+    assert {"tensor1 is self", "tensor2 is self", "tensor2 is tensor1"} <= in_place.keys()
+    assert not any("overlaps" in how for how in in_place)
+    assert {"out is self", "out is other"} <= of("aten::add.out").keys()
+    assert len({t.data_ptr() for t in of("aten::cat")["tensors of one tensor"]["tensors"]}) == 1
+    assert not any(" is " in how for how in of("aten::index_add_"))  # ATen reads what it has already written
+
+
 FACTORS = {
     "aten::addcmul": ("value", "tensor1"),
     "aten::add.Tensor": ("alpha", "other"),

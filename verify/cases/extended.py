@@ -23,12 +23,13 @@ from verify.cases.apart import apart
 from verify.cases.arguments import Arguments, tensors
 from verify.cases.case import Case, case_of_values
 from verify.cases.kinds import Judged, kind_of
+from verify.cases.layouts import layouts, of_vectors
 from verify.cases.oracle import stands
 from verify.cases.packed import holds_sparse, unsupported
 from verify.cases.preconditions import broken, keeping
 from verify.cases.scalars import scalars
 from verify.cases.sizes import large, lengths, long_lines, shrunk, sizes
-from verify.cases.variants import layouts, of_vectors, special_numbers, values
+from verify.cases.variants import special_numbers, values
 
 T = TypeVar("T")
 
