@@ -58,14 +58,14 @@ def _of_one_memory(overload: str, arguments: Arguments) -> Iterator[tuple[str, A
     if not by_element and (writes or factors(overload) or overload.partition(".")[0].endswith("_backward")):
         return
     named = [(n, v) for n, v in arguments.items() if isinstance(v, torch.Tensor) and v.numel() and v.is_contiguous()]
-    alike = [
+    pairs = [
         (first, x, second, y)
         for (first, x), (second, y) in itertools.combinations(named, 2)
         if x.shape == y.shape and x.dtype is y.dtype and (by_element or not _is_integral(x))
     ]
-    for first, x, second, _ in alike:
+    for first, x, second, _ in pairs:
         yield f"{second} is {first}", {**arguments, second: x}
-    for first, x, second, y in alike[:1] if not writes else ():
+    for first, x, second, y in pairs[:1] if not writes else ():
         both = torch.cat([x.reshape(-1), y.reshape(-1)[-1:]])
         views = {first: both[:-1].view(x.shape), second: both[1:].view(x.shape)}
         yield f"{second} overlaps {first}", {**arguments, **views}
