@@ -15,7 +15,7 @@ PAGE = ROOT / "docs" / "platforms" / "your-chip.md"
 # Variables that a user does not set: the first two are for tests in this process.
 NOT_A_USERS = (NAME_VARIABLE, "TRITON_INTERPRET", "ENABLE_WORKSPACE", "ENABLE_LIBRARY", "OPENAI_API_KEY", "COLUMNS")
 MARK = "-- end of block --"
-PROGRESS = re.compile(r" \d+ of \d+  \d+:\d\d")  # printed only by a command that takes long
+PROGRESS = re.compile(r" \d+ of \d+  (?:\S+  )?\d+:\d\d")  # printed only by a command that takes long
 # A number with a fraction, which differs by machine, but not a percentage.
 FRACTION = re.compile(r"\d+\.\d+(?:e[-+]?\d+)?(?![.\d]* %)")
 PRECISE = 5  # digits from which a number is a result, and not a time or a size
