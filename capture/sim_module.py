@@ -57,8 +57,9 @@ class Module:
         yield
 
     def set_device(self, device: Any) -> None:
-        """Do nothing but check the index, because there is only one device."""
-        present(device)
+        """Do nothing but check the index, because there is only one device; None and -1 name the current one."""
+        if device not in (None, -1):
+            present(device)
 
     def manual_seed(self, seed: int) -> None:
         torch.manual_seed(seed)
@@ -78,9 +79,9 @@ class Module:
     def empty_cache(self) -> None:
         """Do nothing, because nothing is cached."""
 
-    def synchronize(self, device: Any = 0) -> None:
+    def synchronize(self, device: Any = None) -> None:
         """Do nothing but check the index, because nothing is asynchronous."""
-        self.set_device(0 if device is None else device)
+        self.set_device(device)
 
     def is_bf16_supported(self, including_emulation: bool = True) -> bool:
         return True

@@ -65,6 +65,14 @@ def test_the_only_device_has_index_0(use):
         use(torch.device("sim:1"))
 
 
+@pytest.mark.parametrize("device", [None, -1])
+def test_no_device_is_the_current_one(device):
+    torch.sim.synchronize(device)
+    torch.sim.set_device(device)
+    with torch.sim.device(device):
+        assert torch.sim.current_device() == 0
+
+
 def test_tensors_have_addresses():
     """Parameters that share memory are recognised by them, and those that do not are told apart."""
     x, y = torch.ones(3, device="sim"), torch.ones(3, device="sim")

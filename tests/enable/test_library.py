@@ -285,7 +285,9 @@ def test_a_block_that_is_open_as_python_exits_is_undone_in_silence(tmp_path):
         "print(torch.ones(3).to('sim').relu().tolist())"
     )
     environment = {**os.environ, "TRITON_INTERPRET": "1"}
-    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, cwd=tmp_path)
+    ended = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=environment, cwd=tmp_path, timeout=100
+    )
     assert (ended.stdout, ended.stderr, ended.returncode) == ("[1.0, 1.0, 1.0]\n", "", 0)
 
 

@@ -65,6 +65,8 @@ def test_operands_share_memory_where_atens_answer_is_defined():
     assert both["self"].data_ptr() == both["other"].data_ptr()
     views = of("aten::add.Tensor")["other overlaps self"]
     assert views["other"].data_ptr() - views["self"].data_ptr() == views["self"].element_size()
+    twice = [how for how, _ in arguments_of("aten::add.Tensor") if ", " in how]
+    assert twice and not any("is self" in how for how in twice)  # a second change would give each its own memory
     in_place = of("aten::addcmul_")
     assert {"tensor1 is self", "tensor2 is self", "tensor2 is tensor1"} <= in_place.keys()
     assert not any("overlaps" in how for how in in_place)

@@ -23,7 +23,7 @@ from verify.cases.apart import apart
 from verify.cases.arguments import Arguments, tensors
 from verify.cases.case import Case, case_of_values
 from verify.cases.kinds import Judged, kind_of
-from verify.cases.layouts import layouts, of_vectors
+from verify.cases.layouts import in_one_memory, layouts, of_vectors
 from verify.cases.oracle import stands
 from verify.cases.packed import holds_sparse, unsupported
 from verify.cases.preconditions import broken, keeping
@@ -271,7 +271,9 @@ def _variants(
         return
     unlike = apart(overload, arguments, torch.Generator().manual_seed(generator.initial_seed()), judged)
     contents = values(overload, arguments, generator, source_numbers.constants)
-    numbers_and_layouts = itertools.chain(special_numbers(overload, arguments), layouts(overload, arguments))
+    numbers_and_layouts = itertools.chain(
+        special_numbers(overload, arguments), in_one_memory(overload, arguments), layouts(overload, arguments)
+    )
     new_sizes = itertools.chain(
         lengths(arguments, source_numbers.blocks), sizes(overload, arguments, generator, source_numbers.blocks)
     )

@@ -19,11 +19,9 @@ from verify.operators import elementwise, factors
 def layouts(overload: str, arguments: Arguments) -> Iterator[tuple[str, Arguments]]:
     """Yield the call with other memory layouts.
 
-    These are: tensors that share memory; index tensors with one element less; each vector with gaps and expanded;
-    each layout for all tensors at once; a transposed layout for each tensor; and the conjugate and negative bits that
-    the operator handles.
+    These are: index tensors with one element less; each vector with gaps and expanded; each layout for all tensors at
+    once; a transposed layout for each tensor; and the conjugate and negative bits that the operator handles.
     """
-    yield from _of_one_memory(overload, arguments)
     for name, value in arguments.items():
         if isinstance(value, torch.Tensor) and value.dtype in (torch.int32, torch.int64):
             for dim in [d for d in range(value.dim()) if value.shape[d] > 1]:
@@ -46,7 +44,7 @@ def layouts(overload: str, arguments: Arguments) -> Iterator[tuple[str, Argument
             yield f"arguments expanded in dimension {dim}", changed
 
 
-def _of_one_memory(overload: str, arguments: Arguments) -> Iterator[tuple[str, Arguments]]:
+def in_one_memory(overload: str, arguments: Arguments) -> Iterator[tuple[str, Arguments]]:
     """Yield calls f(x, x), those with overlapping views, and lists that repeat one tensor.
 
     If the operator writes an argument, only elementwise ones have a defined answer: they read an element before they
@@ -65,7 +63,7 @@ def _of_one_memory(overload: str, arguments: Arguments) -> Iterator[tuple[str, A
     ]
     for first, x, second, _ in pairs:
         yield f"{second} is {first}", {**arguments, second: x}
-    for first, x, second, y in pairs[:1] if not writes else ():
+    for first, x, second, y in [pair for pair in pairs if pair[1].numel() > 1][:1] if not writes else ():
         both = torch.cat([x.reshape(-1), y.reshape(-1)[-1:]])
         views = {first: both[:-1].view(x.shape), second: both[1:].view(x.shape)}
         yield f"{second} overlaps {first}", {**arguments, **views}
