@@ -1,15 +1,22 @@
 """Cases with operands that lie, or hold, what the samples of an operator do not: gaps, bits, zeros and infinities."""
 
 import functools
+from pathlib import Path
 
 import pytest
 import torch
+from corpus import replaced
 
 from traces.values import pack, unpack
 from verify.cases.case import case_of_values, reference
 from verify.cases.extended import extended
 from verify.cases.samples import opinfo_cases
 from verify.comparison.compare import compare
+from verify.contract.derive import Plan
+from verify.judging.candidate import read_candidate
+from verify.judging.job import Job
+from verify.lint import load_profile
+from verify.outcome import Outcome
 
 
 @functools.cache
@@ -73,6 +80,38 @@ def test_operands_share_memory_where_atens_answer_is_defined():
     assert {"out is self", "out is other"} <= of("aten::add.out").keys()
     assert len({t.data_ptr() for t in of("aten::cat")["tensors of one tensor"]["tensors"]}) == 1
     assert not any(" is " in how for how in of("aten::index_add_"))  # ATen reads what it has already written
+
+
+NEGATED_FIRST = """
+@triton.jit
+def kernel(s_ptr, a_ptr, b_ptr, n, value, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = i < n
+    s = -tl.load(s_ptr + i, mask=mask)
+    tl.store(s_ptr + i, s, mask=mask)
+    product = tl.load(a_ptr + i, mask=mask) * tl.load(b_ptr + i, mask=mask)
+    tl.store(s_ptr + i, value * product - s, mask=mask)
+
+
+def wrapper(self, tensor1, tensor2, *, value=1):
+    n = self.numel()
+    kernel[(triton.cdiv(n, 64),)](self, tensor1, tensor2, n, value, BLOCK=64)
+    return self
+"""
+
+
+@pytest.mark.parametrize("negated_first", [True, False])
+def test_a_kernel_that_writes_a_shared_operand_too_early_is_wrong(judge, negated_first):
+    source = (
+        NEGATED_FIRST if negated_first else replaced(NEGATED_FIRST, ("    tl.store(s_ptr + i, s, mask=mask)\n", ""))
+    )
+    profile = load_profile("triton-cuda")
+    kernel = read_candidate(source, Path("addcmul_.py"), profile, "aten::addcmul_").kernel
+    cases = {how: case for how, case in made("aten::addcmul_") if " is " in how and "," not in how}
+    verdicts = judge.judge([Job(Plan("aten::addcmul_", "aten::addcmul_"), kernel, tuple(cases.values()))])
+    outcomes = {how: verdicts["aten::addcmul_", case.id].outcome for how, case in cases.items()}
+    of_self = Outcome.WRONG if negated_first else Outcome.PASS
+    assert outcomes == {"tensor1 is self": of_self, "tensor2 is self": of_self, "tensor2 is tensor1": Outcome.PASS}
 
 
 FACTORS = {
