@@ -72,8 +72,15 @@ def command(  # noqa: PLR0913 - each is an option of the command
     ] = False,
     exhaustive: Annotated[
         bool,
-        typer.Option("--exhaustive", help="Continue after a failed case; check 2^24 random draws."),
+        typer.Option(
+            "--exhaustive",
+            help="Continue after a failed case; judge elementwise operators on every value in dtypes of up to 16 "
+            "bits, and in float32 on a device; check 2^24 random draws.",
+        ),
     ] = False,
+    hours: Annotated[
+        float, typer.Option(min=0, help="With --exhaustive: after a pass, judge new variants for this long.")
+    ] = 0.0,
     sanitize: Annotated[
         bool, typer.Option("--sanitize", help="On CUDA: also run some passed cases under compute-sanitizer.")
     ] = False,
@@ -108,6 +115,8 @@ def command(  # noqa: PLR0913 - each is an option of the command
         raise UserError("--op names the operator for one FILE; leave it out, or name the file")
     if watch and (target is None or as_json or not Path(target).is_file()):
         raise UserError("--watch is for one FILE, and prints text; name an existing file, and leave --json out")
+    if hours and not exhaustive:
+        raise UserError("--hours continues an exhaustive trial; add --exhaustive, or leave --hours out")
     from enable.stopping import stoppable
     from enable.workspace import Workspace
     from verify.sandbox.nursery import ahead
@@ -126,7 +135,7 @@ def command(  # noqa: PLR0913 - each is an option of the command
         sources = tuple(name for name in cases.split(",") if name)
         check_request(sources, skipped_layers)
         off = frozenset((*skipped_layers, *((RUN,) if compile_only else ())))
-        request = VerifyRequest(sources, seed, off, case, not exhaustive, limit, sanitize=sanitize)
+        request = VerifyRequest(sources, seed, off, case, exhaustive, hours, limit, sanitize=sanitize)
         if report is not None:
             corpus_files(report)  # reject bad input before any work starts
         if is_random_seed and target is None:
@@ -150,8 +159,8 @@ def command(  # noqa: PLR0913 - each is an option of the command
     else:
         from enable.cover.finding import finding_lines
 
-        words = [*program, *typed(context, ("seed", "case", "as_json")), "--seed", str(seed)]
-        typer.echo("\n".join(finding_lines(f, words) for f in findings))
+        words = [*program, *typed(context, ("seed", "case", "hours", "as_json"))]
+        typer.echo("\n".join(finding_lines(f, [*words, "--seed", str(f.seed)]) for f in findings))
     if not all(f.outcome == "PASS" for f in findings):
         sys.stdout.flush()
         raise typer.Exit(1)

@@ -15,11 +15,11 @@ from traces import UserError
 from traces.errors import choose_from
 from verify.cases.case import Case, spread
 from verify.debugging.sanitizing import under_sanitizer
-from verify.judging.candidate import Candidate
+from verify.judging.candidate import Candidate, alone
 from verify.judging.job import RUN
 from verify.judging.judge import Judge
 from verify.judging.stages import MAX_EXTENDED, TrialOptions, TrialResult, TrialStage, Watcher
-from verify.judging.trial import KernelTrial, alone
+from verify.judging.trial import KernelTrial
 from verify.outcome import LAYERS, OPTIONAL, Outcome
 
 SOURCES = ("opinfo", "extended", "traces")  # default sources of cases; trace:NAME is another one
@@ -36,7 +36,8 @@ class VerifyRequest:
         seed: Seed for extended cases.
         off: Layers to skip.
         case: Judge only this case.
-        first: Stop at the first case that fails.
+        exhaustive: Continue after a case that fails; judge every value of small dtypes, and long series of draws.
+        hours: After a pass, continue with new variants for this long.
         limit: Maximum number of variants per overload.
         every: The whole library is judged, so traces are read once for all kernels.
         sanitize: Run some passed cases again under compute-sanitizer.
@@ -46,7 +47,8 @@ class VerifyRequest:
     seed: int = 0
     off: frozenset[str] = frozenset()
     case: str | None = None
-    first: bool = True
+    exhaustive: bool = False
+    hours: float = 0.0
     limit: int = MAX_EXTENDED
     every: bool = False
     sanitize: bool = False
@@ -55,7 +57,17 @@ class VerifyRequest:
     def options(self) -> TrialOptions:
         """Return the options for the trial."""
         samples, extended = "opinfo" in self.sources, self.limit if "extended" in self.sources else 0
-        return TrialOptions(self.seed, samples, extended, self.off, self.first, not self.first, self.case)
+        return TrialOptions(
+            self.seed,
+            samples,
+            extended,
+            self.off,
+            first=not self.exhaustive,
+            draws=self.exhaustive,
+            values=self.exhaustive,
+            seconds=self.hours * 3600,
+            case=self.case,
+        )
 
 
 def check_request(sources: Sequence[str], off: Sequence[str]) -> None:

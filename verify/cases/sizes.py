@@ -22,6 +22,9 @@ from verify.operators import elementwise, factors, group, linear
 MAX_LINES = 300  # limit if a kernel may use one program per line, each some milliseconds in Triton's interpreter
 MANY_LINES = 1027  # tried once per call
 LARGE = (1 << 17) + 3  # elements in an elementwise call
+# A probability below 2^-17, which 16 random bits round to 0; of all draws that are tested (verify/comparison/draws.py),
+# about 36 have the event.
+RARE = 7e-6
 MAX_RANK = 6
 _SHAPE = [2, 3, 2, 1, 3, 2]  # for MAX_RANK dimensions
 _SIZES = (0, 1, 2, 7, 16, 17, 31, 64, 65, 131, 257)
@@ -140,6 +143,7 @@ def large(
         beyond = [n + 3 for n in products if LARGE < n <= _MAX_PRODUCT]
         for count in (LARGE, *_drawn(beyond, generator)[:_MOST_PRODUCTS]):
             yield f"{count} elements", _every(arguments, partial(_drawn_like, generator=generator, shape=[count]))
+        yield from _rare(overload, arguments, generator)
         return
     if factors(overload):
         return  # a matrix takes a tenth of a second in Triton's interpreter
@@ -152,6 +156,17 @@ def large(
         if stands(overload, changed):
             yield f"{_named(size)} -> {MANY_LINES}", changed
             return
+
+
+def _rare(overload: str, arguments: Arguments, generator: torch.Generator) -> Iterator[tuple[str, Arguments]]:
+    """Yield calls in float32 that draw events which hardly ever, or nearly always, occur."""
+    p = arguments.get("p")
+    if p is None or elementwise(overload) or {t.dtype for t in tensors(arguments)} != {torch.float32}:
+        return
+    many = _every(arguments, partial(_drawn_like, generator=generator, shape=[LARGE]))
+    for rare in (RARE, 1 - RARE):
+        changed = torch.full_like(many["p"], rare) if isinstance(p, torch.Tensor) else rare
+        yield f"{LARGE} elements, p = {rare:g}", {**many, "p": changed}
 
 
 def long_lines(overload: str, arguments: Arguments, generator: torch.Generator) -> Iterator[tuple[str, Arguments]]:

@@ -73,6 +73,12 @@ def _is_in(dtype: str, case: Case, known: Collection[str]) -> bool:
     return dtype in case.dtypes and {*_named(case)} <= {dtype, *known}
 
 
+def in_floats(cases: Sequence[Case]) -> list[Case]:
+    """Return the cases without those in integers, unless all are: a bare file may have been written for floats."""
+    floats = [case for case in cases if not {*case.dtypes} & {*INTEGERS}]
+    return floats or list(cases)
+
+
 def beyond(chosen: Mapping[str, list[Case]], made: Mapping[str, list[Case]]) -> dict[tuple[str, str], list[Case]]:
     """Remove from `made` the cases on which a bare file may raise, or compute in the given dtype, and return them.
 

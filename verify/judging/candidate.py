@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from traces import UserError
+from traces.facts import tagged
 from verify import syntax
+from verify.cases.opinfo import kept_cases
 from verify.cases.samples import overloads_of
 from verify.contract.derive import Plan
 from verify.contract.kernel_file import KernelFile, KernelFileError
 from verify.judging.dialect import limited, violations
+from verify.judging.job import Job
 from verify.lint import Profile, Violation, lint, source_in
 
+COPIES = tagged("of_contiguous")
 FLOATS = ("float32", "float64", "float16", "bfloat16", "complex64")  # dtypes in which a bare file is tried
 _OPERATOR = re.compile(r"^#[ \t]*op:[ \t]*(\S+)", re.MULTILINE)
 
@@ -88,6 +93,40 @@ def read_candidate(
     if kernel is not None and contract:
         broken_rules, kernel = violations(kernel, profile), limited(kernel, profile)
     return Candidate(path.name, source, kernel, tuple(overloads), contract, tuple(broken_rules), profile)
+
+
+def alone(candidate: Candidate) -> Callable[[str], Job]:
+    """Return a function that describes how a candidate serves overloads by itself, without a library.
+
+    A bare file may call the ATen operators that its dialect allows, and its results may have other strides.
+    """
+    kernel = candidate.kernel
+    allowed = frozenset[str]() if candidate.contract else candidate.profile.wrapper_operators
+
+    def serve(overload: str) -> Job:
+        assert kernel is not None
+        job = Job(candidate.plan or Plan(overload, overload), kernel, (), candidate.copy, strict=candidate.contract)
+        return replace(job, allowed=allowed - ({overload} - COPIES))
+
+    return serve
+
+
+def without_floats(candidate: Candidate, cache: Path) -> str:
+    """Return a message if a kernel file claims no floating dtype although its operator takes them, else ''.
+
+    `cache` is the directory with stored OpInfo samples.
+    """
+    assert candidate.kernel is not None
+    dtypes = candidate.kernel.dtypes
+    if any("float" in dtype or "complex" in dtype for dtype in dtypes):
+        return ""
+    samples = kept_cases(cache, list(candidate.overloads), ("float32",))
+    # another operator's float32 call may reach the overload with bools
+    taken = [case for case in samples if any(ref.dtype == "float32" for ref in case.load().tensors)]
+    if not taken:
+        return ""
+    problem = f"DTYPES hold {', '.join(dtypes)} and no floating dtype, which {taken[0].overload} takes"
+    return f'[dtypes] {problem} instead: compute these, too, and write DTYPES = ("bfloat16", "float16", "float32")'
 
 
 def _names(source: str, profile: Profile) -> set[str]:

@@ -39,6 +39,8 @@ class TrialOptions:
         off: Judging layers that are switched off.
         first: Stop each overload at its first failed case.
         draws: Judge kernels that draw random numbers on a long series.
+        values: Judge elementwise overloads on every value of small dtypes, on a device of float32, too.
+        seconds: After a pass, continue with new variants for this long.
         case: Id for the only case to judge.
         arrange: Function that sorts an overload's cases into judging order.
     """
@@ -49,6 +51,8 @@ class TrialOptions:
     off: frozenset[str] = frozenset()
     first: bool = True
     draws: bool = False
+    values: bool = False
+    seconds: float = 0.0
     case: str | None = None
     arrange: Callable[[list[Case]], list[Case]] = list
 

@@ -2,30 +2,30 @@
 
 Every command that decides if a kernel is right uses this module: `enable verify`, refinement, tuning, fusing and
 `enable library add`. They provide their cases, such as recorded calls. The trial adds OpInfo's samples, variants
-of all these cases, cases for lines that no case reached, calls that ATen refuses, and long series of random
-draws.
+of all these cases, cases for lines that no case reached, and calls that ATen refuses; an exhaustive trial also adds
+every value of small dtypes, long series of random draws, and variants of further seeds.
 """
 
 from __future__ import annotations
 
 import re
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
 from traces import UserError
-from traces.facts import tagged
 from traces.program import program_name
 from verify.cases.case import Case, by_overload, has_reference, spread
+from verify.cases.every_value import described, every_value
 from verify.cases.extended import Variant, stream
 from verify.cases.in_integers import in_integers
 from verify.cases.opinfo import kept_cases
 from verify.cases.refused import refused
-from verify.contract.derive import Plan
-from verify.judging.bare import beyond, in_other_dtypes, in_usual_dtypes, refused_dtypes
-from verify.judging.candidate import Candidate
+from verify.judging.bare import beyond, in_floats, in_other_dtypes, in_usual_dtypes, refused_dtypes
+from verify.judging.candidate import Candidate, without_floats
 from verify.judging.dialect import judged, refused_whole
 from verify.judging.job import REPEATS, RUN, Job
 from verify.judging.judge import Judge
@@ -35,15 +35,15 @@ from verify.judging.unreached import unreached
 from verify.lint import load_profile
 from verify.lint.profile import DEFAULT
 from verify.outcome import Outcome, Verdict
-from verify.platforms import EXECUTE
+from verify.platforms import DEVICE, EXECUTE
 
 MAX_BARE_SAMPLES = 120  # OpInfo samples per overload for a bare file, which names no dtypes
 SEARCHES = 3  # searches for cases that reach the remaining lines
 SEARCHED = 128  # cases of an overload that the first search makes; each search makes twice as many as the previous one
 # Dtypes of samples for a bare file; the first group that its operator takes is used.
 BARE_DTYPES = ("float32",), ("int64", "int32"), ("bool",)
-COPIES = tagged("of_contiguous")
-SEARCH, REFUSED, DRAWS = "search", "refused by ATen", "draws"  # names of stages that the trial adds
+# Names of stages that the trial adds.
+SEARCH, REFUSED, VALUES, DRAWS = "search", "refused by ATen", "every value", "draws"
 
 Key = tuple[str, str]  # overload and case id
 _ID = re.compile("[0-9a-f]{32}")  # case id
@@ -85,6 +85,7 @@ class KernelTrial:
         self._optional: dict[
             Key, list[Case]
         ] = {}  # cases on which a bare file may raise, by overload and dtype or rank
+        self._bases: dict[str, list[Case]] = {}  # by overload, those from which variants are made
         self._variants: dict[str, Iterator[Variant]] = {}  # by overload, those that no stage has used yet
 
     def run(self, stages: Sequence[TrialStage]) -> TrialResult:
@@ -107,7 +108,8 @@ class KernelTrial:
             outcome = outcome if candidate.kernel is not None else Outcome.COMPILE_ERROR
             lines = tuple(map(str, candidate.violations))
             return replace(result, outcome=outcome, layer="lint", rule=first.rule, detail=str(first), violations=lines)
-        narrow = self._without_floats() if options.samples else ""
+        with _PREPARING:
+            narrow = without_floats(candidate, self._cache) if options.samples and candidate.contract else ""
         if narrow:
             outcome = Outcome.COMPILE_ERROR
             return replace(result, outcome=outcome, layer="lint", rule="dtypes", detail=narrow, violations=(narrow,))
@@ -136,10 +138,59 @@ class KernelTrial:
         result = self._concluded(result, stage.name, missing)
         if result.outcome is Outcome.PASS and options.full and executes:
             result = self._where_aten_refuses(result)
-        if result.outcome is Outcome.PASS and options.draws:
-            self._judge_stage(DRAWS, {o: exhaustive(cases) for o, cases in self.cases.items()})
-            result = self._concluded(result, DRAWS, missing) if self._failed() else result
-        return result
+        if result.outcome is Outcome.PASS and options.case is None:
+            result = self._exhaustive(result, missing)
+        return self._with_new_seeds(result) if result.outcome is Outcome.PASS and options.seconds else result
+
+    def _exhaustive(self, result: TrialResult, missing: tuple[str, ...]) -> TrialResult:
+        """Judge every value of small dtypes, and long series of draws, if the options ask for them."""
+        options = self._options
+        for name, make in ((VALUES, self._every_value),) * options.values + ((DRAWS, exhaustive),) * options.draws:
+            with _PREPARING:
+                made = {overload: make(cases) for overload, cases in self.cases.items()}
+            self._judge_stage(name, made)
+            result = self._concluded(result, name, missing)
+            if result.outcome is not Outcome.PASS:
+                return result
+        passed = described(c for cases in self.cases.values() for c in cases if self._passed(c))
+        return replace(result, detail=f"{result.detail}; {passed}") if passed else result
+
+    def _passed(self, case: Case) -> bool:
+        verdict = self.verdicts.get((case.overload, case.id))
+        return verdict is not None and verdict.outcome is Outcome.PASS
+
+    def _every_value(self, cases: Sequence[Case]) -> list[Case]:
+        made = every_value(cases, self._options.seed, self._judge.platform.mode == DEVICE)
+        return made if self._candidate.contract else in_floats(made)
+
+    def _with_new_seeds(self, result: TrialResult) -> TrialResult:
+        """Judge variants of one seed after the other until the time is over, or until one fails."""
+        ends, seed, count = time.monotonic() + self._options.seconds, self._options.seed, 0
+        while time.monotonic() < ends:
+            seed += 1
+            known, verdicts = {o: list(cases) for o, cases in self.cases.items()}, dict(self.verdicts)
+            with _PREPARING:
+                fresh = self._of_seed(seed)
+            if not any(fresh.values()):
+                break
+            self._judge_stage(f"seed {seed}", fresh)
+            tried = self._concluded(result, f"seed {seed}")
+            if tried.outcome is not Outcome.PASS:
+                return replace(tried, seed=seed)
+            count += sum(map(len, fresh.values()))
+            self.cases, self.verdicts = known, verdicts  # hours of cases would not fit in memory
+        return replace(result, detail=f"{result.detail}; {count} further cases of seeds to {seed}")
+
+    def _of_seed(self, seed: int) -> dict[str, list[Case]]:
+        """Return the variants that another seed makes, without known cases and those that a bare file may refuse."""
+        made: dict[str, list[Case]] = {}
+        for overload, bases in self._bases.items():
+            ids = {case.id for case in self.cases[overload]}
+            variants = islice(stream(bases, seed, self._candidate.source), self._options.extended)
+            made[overload] = [v.case for v in variants if v.case.id not in ids]
+        if not self._candidate.contract:
+            beyond(self.cases, made)
+        return made
 
     def _judge_stage(
         self,
@@ -194,7 +245,8 @@ class KernelTrial:
             by_id.setdefault(case.overload, {})[case.id] = case
         for overload, cases in by_id.items() if options.extended else ():
             cases.update({case.id: case for case in self._in_integers(list(cases.values()))})
-            variants = self._variants[overload] = stream(list(cases.values()), options.seed, candidate.source)
+            self._bases[overload] = list(cases.values())
+            variants = self._variants[overload] = stream(self._bases[overload], options.seed, candidate.source)
             cases.update({variant.case.id: variant.case for variant in islice(variants, options.extended)})
         chosen = {o: options.arrange([c for c in cases.values() if c.id not in known]) for o, cases in by_id.items()}
         if not candidate.contract:
@@ -214,10 +266,11 @@ class KernelTrial:
             for overload, more in (self._searched(turn, cases) if turn >= 0 else cases).items():
                 cases[overload] = list({case.id: case for case in (*cases[overload], *more)}.values())
             for overload, known in cases.items():
-                every = known if turn >= 0 else [*known, *exhaustive(known), *refused_cases(known)]
-                chosen = [case for case in every if case.id == name]
-                if chosen:
-                    return {overload: chosen}
+                further = (exhaustive, refused_cases, self._every_value) if turn < 0 else ()
+                for make in (list, *further):
+                    chosen = [case for case in make(known) if case.id == name]
+                    if chosen:
+                        return {overload: chosen}
         raise unknown
 
     def _samples(self) -> list[Case]:
@@ -235,22 +288,6 @@ class KernelTrial:
     def _in_integers(self, cases: Sequence[Case]) -> list[Case]:
         assert self._candidate.kernel is not None
         return in_integers(cases, self._candidate.kernel.dtypes) if self._candidate.contract else []
-
-    def _without_floats(self) -> str:
-        """Return a message if a kernel file claims no floating dtype although its operator takes them, else ''."""
-        candidate = self._candidate
-        assert candidate.kernel is not None
-        dtypes = candidate.kernel.dtypes
-        if not candidate.contract or any("float" in dtype or "complex" in dtype for dtype in dtypes):
-            return ""
-        with _PREPARING:
-            samples = kept_cases(self._cache, list(candidate.overloads), ("float32",))
-        # another operator's float32 call may reach the overload with bools
-        taken = [case for case in samples if any(ref.dtype == "float32" for ref in case.load().tensors)]
-        if not taken:
-            return ""
-        problem = f"DTYPES hold {', '.join(dtypes)} and no floating dtype, which {taken[0].overload} takes"
-        return f'[dtypes] {problem} instead: compute these, too, and write DTYPES = ("bfloat16", "float16", "float32")'
 
     def _failed(self) -> bool:
         optional = {(overload, case.id) for (overload, _), cases in self._optional.items() for case in cases}
@@ -311,7 +348,7 @@ class KernelTrial:
 
     def _concluded(self, result: TrialResult, stage: str, missing: tuple[str, ...] = ()) -> TrialResult:
         """Return the result from the verdicts so far; `missing` describes lines that no case reached."""
-        narrower = refused_dtypes(self._optional, self.cases, self.verdicts)
+        narrower = {**result.narrower, **refused_dtypes(self._optional, self.cases, self.verdicts)}
         self._optional = {}  # those that count have become part of the cases
         order = [(overload, case.id) for overload, cases in self.cases.items() for case in cases]
         verdicts = [self.verdicts[key] for key in order if key in self.verdicts]
@@ -360,19 +397,3 @@ class KernelTrial:
 def refused_cases(cases: Sequence[Case]) -> list[Case]:
     """Return calls that ATen refuses, derived from the cases that were not generated."""
     return refused([case for case in cases if not case.made])
-
-
-def alone(candidate: Candidate) -> Callable[[str], Job]:
-    """Return a function that describes how a candidate serves overloads by itself, without a library.
-
-    A bare file may call the ATen operators that its dialect allows, and its results may have other strides.
-    """
-    kernel = candidate.kernel
-    allowed = frozenset[str]() if candidate.contract else candidate.profile.wrapper_operators
-
-    def serve(overload: str) -> Job:
-        assert kernel is not None
-        job = Job(candidate.plan or Plan(overload, overload), kernel, (), candidate.copy, strict=candidate.contract)
-        return replace(job, allowed=allowed - ({overload} - COPIES))
-
-    return serve
