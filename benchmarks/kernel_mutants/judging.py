@@ -1,0 +1,171 @@
+"""Judge mutants in worker processes, each with its own workspace, as `enable verify FILE --seed S` does."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import threading
+import time
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from pathlib import Path
+from signal import SIGTERM, signal
+from typing import Any
+
+from benchmarks.kernel_mutants.drawing import Mutant, draw
+from benchmarks.kernel_mutants.equivalence import is_equivalent
+from benchmarks.kernel_mutants.program import linked
+from enable.cover.verification import RECORDED, VerifyRequest
+from enable.workspace import Workspace
+from generate import BLOCKS
+from verify import platforms
+from verify.judging.candidate import Candidate, read_candidate
+from verify.judging.judge import Judge, JudgeClosed
+from verify.judging.stages import TrialResult, TrialStage
+from verify.judging.trial import KernelTrial, alone
+from verify.lint import load_profile
+from verify.outcome import Outcome
+
+# States of a judged mutant.
+STILLBORN = "stillborn"  # refused by lint, or it does not compile
+KILLED = "killed"
+SURVIVED = "survived"
+EQUIVALENT = "equivalent"  # every launch has the same PTX, grid and arguments
+UNDECIDED = "undecided"  # its trial did not end in time, or no case ran
+UNSOUND = "unsound"  # the original fails the case that the mutant fails
+NEVER_RAN = ("lint", "compile")  # layers that reject a kernel before it runs
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How mutants are judged.
+
+    Attributes:
+        seed: Seed for the mutants and for the cases of each trial.
+        platform: Platform to judge on.
+        seconds: Time limit for a trial, and for the comparison that follows a passed one.
+        files: Kernel files to draw from.
+        kinds: Classes to draw from.
+    """
+
+    seed: int
+    platform: str
+    seconds: float
+    files: tuple[Path, ...]
+    kinds: tuple[str, ...]
+
+
+class MutantJudge:
+    """Context manager around one judge that is started again after a trial that ran out of time."""
+
+    def __init__(self, settings: Settings, workspace: Workspace) -> None:
+        self._settings = settings
+        self._platform = platforms.load(settings.platform)
+        self._profile = load_profile(self._platform.lint).with_blocks(BLOCKS)
+        self._workspace = workspace
+        self._store = workspace.verdicts()
+        self._judge: Judge | None = None
+
+    def close(self) -> None:
+        """End the judge's children."""
+        if self._judge is not None:
+            self._judge.close()
+        self._store.close()
+
+    def judged(self, mutant: Mutant) -> dict[str, Any]:
+        """Return the record of a mutant: its state, and the outcome of its trial."""
+        started = time.monotonic()
+        candidate = self._candidate(mutant.text, mutant.file)
+        trial = self._trial(candidate)
+        try:
+            with self._limited():
+                result = trial.run([TrialStage(RECORDED, [])])
+                state = self._state(mutant, trial, result)
+        except JudgeClosed:
+            return {"state": UNDECIDED, "detail": "out of time", "seconds": time.monotonic() - started}
+        seconds = time.monotonic() - started
+        if state == SURVIVED:
+            original = self._candidate(linked(Path(mutant.file)), mutant.file)
+            if is_equivalent(self._trial(original), trial, self._platform, mutant.is_device, self._settings.seconds):
+                state = EQUIVALENT
+        return {"state": state, "seconds": round(seconds, 1), **_evidence(result)}
+
+    def _candidate(self, text: str, file: str) -> Candidate:
+        return read_candidate(text, Path(file), self._profile, None, self._profile)
+
+    def _trial(self, candidate: Candidate) -> KernelTrial:
+        if self._judge is None:
+            self._judge = Judge(self._platform, self._store, workers=1)
+        options = VerifyRequest(sources=("opinfo", "extended"), seed=self._settings.seed).options
+        return KernelTrial(candidate, alone(candidate), self._judge, self._workspace.cache, options)
+
+    def _state(self, mutant: Mutant, trial: KernelTrial, result: TrialResult) -> str:
+        """Return the state that follows from a trial; a failed case counts if the original passes it."""
+        if result.outcome in (Outcome.PASS, Outcome.SKIPPED):
+            return SURVIVED if result.passed else UNDECIDED
+        if result.layer in NEVER_RAN:
+            return STILLBORN
+        original = self._trial(self._candidate(linked(Path(mutant.file)), mutant.file))
+        failed = [(o, case) for o, cases in trial.cases.items() for case in cases if case.id == result.reproducer]
+        for overload, case in failed:
+            verdicts = trial.verdicts.get((overload, case.id))
+            if verdicts is not None and verdicts.failed:
+                control = self._judge.judge([original.job(overload, [case])]) if self._judge else {}
+                if any(verdict.failed for verdict in control.values()):
+                    return UNSOUND
+        return KILLED
+
+    @contextmanager
+    def _limited(self) -> Iterator[None]:
+        """End the judge, and so the trial, when the time limit is over."""
+        judge = self._judge
+        assert judge is not None
+        timer = threading.Timer(self._settings.seconds, judge.close)
+        timer.start()
+        try:
+            yield
+        except JudgeClosed:
+            self._judge = None
+            raise
+        finally:
+            timer.cancel()
+
+
+def _evidence(result: TrialResult) -> dict[str, Any]:
+    evidence = {"outcome": str(result.outcome), "layer": result.layer, "rule": result.rule, "stage": result.stage}
+    return {**evidence, "cases": result.cases, "detail": result.detail[:300], "unreached": list(result.unreached)}
+
+
+def work(connection: Connection, settings: Settings) -> None:
+    """Judge the mutants whose numbers arrive, until the parent closes the connection."""
+    signal(SIGTERM, lambda *_: sys.exit(1))
+    warnings.simplefilter("ignore")
+    with tempfile.TemporaryDirectory(prefix="mutants-") as directory:
+        judge = MutantJudge(settings, Workspace(Path(directory) / ".enable"))
+        try:
+            while True:
+                connection.send(record(judge, settings, connection.recv()))
+        except (EOFError, OSError):
+            return
+        finally:
+            judge.close()
+
+
+def record(judge: MutantJudge, settings: Settings, number: int) -> dict[str, Any]:
+    """Draw and judge one mutant, and return its record."""
+    mutant = draw(settings.seed, number, settings.files, settings.kinds)
+    facts = {name: value for name, value in vars(mutant).items() if name != "text"}
+    return {**facts, "file": name_of(mutant.file), "seed": settings.seed, **judge.judged(mutant)}
+
+
+def name_of(file: str) -> str:
+    """Return a kernel file's directory and name, such as `scan/cumsum.py`."""
+    return "/".join(Path(file).parts[-2:])
+
+
+def states() -> Sequence[str]:
+    """Return the states in the order of the table."""
+    return STILLBORN, KILLED, EQUIVALENT, SURVIVED, UNDECIDED, UNSOUND
