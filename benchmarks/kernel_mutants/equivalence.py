@@ -11,12 +11,14 @@ import json
 import os
 import re
 import tempfile
+import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any
 
 from traces.contents import NotRecorded
@@ -37,28 +39,29 @@ READ = "read"  # marks an answer of a wrapper that read numbers back, which no k
 
 
 def is_equivalent(
-    original: KernelTrial, mutant: KernelTrial, platform: Platform, is_device: bool, seconds: float
+    original: KernelTrial, mutant: KernelTrial, platform: Platform, cache: Path, is_device: bool, seconds: float
 ) -> bool:
     """Return True if every case of the mutant's trial has the same launches for both programs.
 
     Args:
         original: Trial of the original, whose cases are ignored.
-        mutant: Trial of the mutant, after it passed.
+        mutant: Trial of the mutant, with the cases that it judges.
         platform: Platform whose first target is compiled for.
+        cache: Directory for PTX.
         is_device: True if the change is in a kernel. Otherwise a wrapper that reads numbers back is never equivalent.
-        seconds: Time limit for one case; a slower comparison counts as a difference.
+        seconds: Time limit; a comparison that takes longer counts as a difference.
     """
+    end = time.monotonic() + seconds
     for overload, cases in mutant.cases.items():
         jobs = [trial.job(overload, cases) for trial in (original, mutant)]
         # both draw the same numbers, although a key depends on the kernel
         requests = [(packed, _request(jobs[0], case)) for case in cases if (packed := _arguments(case)) is not None]
-        with _answering(jobs[0], platform) as one, _answering(jobs[1], platform) as other:
+        with _answering(jobs[0], platform, cache) as one, _answering(jobs[1], platform, cache) as other:
             for packed, request in requests:
                 answers = []
-                for connection in (one, other):
+                for connection in (one, other):  # in turn, so that the mutant finds what the original compiled
                     connection.send((packed, request))
-                for connection in (one, other):
-                    if not connection.poll(seconds):
+                    if not connection.poll(max(0.0, end - time.monotonic())):
                         return False
                     answers.append(connection.recv())
                 if answers[0] != answers[1] or READ in answers[0] and not is_device:
@@ -80,7 +83,7 @@ def _request(job: Job, case: Case) -> dict[str, Any]:
 
 
 @contextmanager
-def _answering(job: Job, platform: Platform) -> Iterator[Connection]:
+def _answering(job: Job, platform: Platform, cache: Path) -> Iterator[Connection]:
     """Provide a connection to a process that describes a job's launches."""
     header = {
         "plan": asdict(job.plan),
@@ -89,6 +92,7 @@ def _answering(job: Job, platform: Platform) -> Iterator[Connection]:
         "own_defaults": not job.strict,
         "targets": [asdict(platform.targets[0])],
         "alignment": platform.alignment,
+        "cache": str(cache.absolute()),
     }
     context = get_context("spawn")
     ours, theirs = context.Pipe()
@@ -109,8 +113,8 @@ def _serve(connection: Connection, header: dict[str, Any]) -> None:
     silent = os.open(os.devnull, os.O_WRONLY)
     os.dup2(silent, 2)
     warnings.simplefilter("ignore")
+    os.environ["TRITON_CACHE_DIR"] = header["cache"]
     with tempfile.TemporaryDirectory(prefix="mutants-") as directory:
-        os.environ["TRITON_CACHE_DIR"] = directory
         describe = _prepared({**header, "directory": directory})
         try:
             while True:
@@ -153,7 +157,9 @@ def _prepared(job: dict[str, Any]) -> Any:
         log = json.dumps(reply["log"], sort_keys=True)
         marks = [READ] if any(READ in event for event in reply["log"]["events"]) else []
         data = [hashlib.sha256(d).hexdigest() if d is not None else "" for d in answer.data]
-        return [*marks, _digest(log), _digest(json.dumps(answer.header(), default=str)), *data, *map(_digest, texts)]
+        # without `align` of the groups, which is the address that an allocation happened to get
+        form = json.dumps([answer.tree, [vars(t) for t in answer.tensors]], default=str)
+        return [*marks, _digest(log), _digest(form), *data, *map(_digest, texts)]
 
     return describe
 

@@ -22,12 +22,14 @@ from enable.cover.verification import RECORDED, VerifyRequest
 from enable.workspace import Workspace
 from generate import BLOCKS
 from verify import platforms
+from verify.judging.asking import Children
 from verify.judging.candidate import Candidate, read_candidate
 from verify.judging.judge import Judge, JudgeClosed
 from verify.judging.stages import TrialResult, TrialStage
 from verify.judging.trial import KernelTrial, alone
 from verify.lint import load_profile
 from verify.outcome import Outcome
+from verify.platforms import COMPILE
 
 # States of a judged mutant.
 STILLBORN = "stillborn"  # refused by lint, or it does not compile
@@ -36,6 +38,7 @@ SURVIVED = "survived"
 EQUIVALENT = "equivalent"  # every launch has the same PTX, grid and arguments
 UNDECIDED = "undecided"  # its trial did not end in time, or no case ran
 UNSOUND = "unsound"  # the original fails the case that the mutant fails
+FIRST_SECONDS = 20.0  # time after which a mutant that has not failed is compared with the original
 NEVER_RAN = ("lint", "compile")  # layers that reject a kernel before it runs
 
 
@@ -76,29 +79,40 @@ class MutantJudge:
         self._store.close()
 
     def judged(self, mutant: Mutant) -> dict[str, Any]:
-        """Return the record of a mutant: its state, and the outcome of its trial."""
+        """Return the record of a mutant: its state, and the outcome of its trial.
+
+        Most mutants fail within seconds. A mutant that does not is compared with the original, because most of these
+        are equivalent and need no trial. For the rest the trial goes on: the store has the verdicts so far.
+        """
         started = time.monotonic()
-        candidate = self._candidate(mutant.text, mutant.file)
-        trial = self._trial(candidate)
-        try:
-            with self._limited():
-                result = trial.run([TrialStage(RECORDED, [])])
-                state = self._state(mutant, trial, result)
-        except JudgeClosed:
-            return {"state": UNDECIDED, "detail": "out of time", "seconds": time.monotonic() - started}
-        seconds = time.monotonic() - started
-        if state == SURVIVED:
-            original = self._candidate(linked(Path(mutant.file)), mutant.file)
-            if is_equivalent(self._trial(original), trial, self._platform, mutant.is_device, self._settings.seconds):
+        state, trial, result = self._tried(mutant, min(FIRST_SECONDS, self._settings.seconds))
+        if state in (UNDECIDED, SURVIVED) and trial.cases:
+            original = self._trial(self._candidate(linked(Path(mutant.file)), mutant.file))
+            cache = self._workspace.cache / "mutants-ptx"
+            if is_equivalent(original, trial, self._platform, cache, mutant.is_device, self._settings.seconds):
                 state = EQUIVALENT
-        return {"state": state, "seconds": round(seconds, 1), **_evidence(result)}
+        left = self._settings.seconds - FIRST_SECONDS
+        if state == UNDECIDED and result is None and left > 0:
+            state, trial, result = self._tried(mutant, left)
+        evidence = {"detail": "out of time"} if result is None else _evidence(result)
+        return {"state": state, "seconds": round(time.monotonic() - started, 1), **evidence}
+
+    def _tried(self, mutant: Mutant, seconds: float) -> tuple[str, KernelTrial, TrialResult | None]:
+        """Return the state after a trial, the trial, and its result; None if the time was too short."""
+        trial = self._trial(self._candidate(mutant.text, mutant.file))
+        try:
+            with self._limited(seconds):
+                result = trial.run([TrialStage(RECORDED, [])])
+                return self._state(mutant, trial, result), trial, result
+        except JudgeClosed:
+            return UNDECIDED, trial, None
 
     def _candidate(self, text: str, file: str) -> Candidate:
         return read_candidate(text, Path(file), self._profile, None, self._profile)
 
     def _trial(self, candidate: Candidate) -> KernelTrial:
         if self._judge is None:
-            self._judge = Judge(self._platform, self._store, workers=1)
+            self._judge = Judge(self._platform, self._store, workers=1, cache=self._workspace.cache)
         options = VerifyRequest(sources=("opinfo", "extended"), seed=self._settings.seed).options
         return KernelTrial(candidate, alone(candidate), self._judge, self._workspace.cache, options)
 
@@ -119,11 +133,11 @@ class MutantJudge:
         return KILLED
 
     @contextmanager
-    def _limited(self) -> Iterator[None]:
-        """End the judge, and so the trial, when the time limit is over."""
+    def _limited(self, seconds: float) -> Iterator[None]:
+        """End the judge, and so the trial, after this time."""
         judge = self._judge
         assert judge is not None
-        timer = threading.Timer(self._settings.seconds, judge.close)
+        timer = threading.Timer(seconds, judge.close)
         timer.start()
         try:
             yield
@@ -143,6 +157,7 @@ def work(connection: Connection, settings: Settings) -> None:
     """Judge the mutants whose numbers arrive, until the parent closes the connection."""
     signal(SIGTERM, lambda *_: sys.exit(1))
     warnings.simplefilter("ignore")
+    Children._cache_directory = _shared_cache  # type: ignore[method-assign]
     with tempfile.TemporaryDirectory(prefix="mutants-") as directory:
         judge = MutantJudge(settings, Workspace(Path(directory) / ".enable"))
         try:
@@ -152,6 +167,18 @@ def work(connection: Connection, settings: Settings) -> None:
             return
         finally:
             judge.close()
+
+
+def _shared_cache(children: Children, mode: str) -> str | None:
+    """Return one directory of compiled kernels for all mutants, which share most of their functions.
+
+    Triton's own keys contain the source of every function that a kernel uses.
+    """
+    if mode != COMPILE or children._cache is None:
+        return None
+    directory = children._cache / "mutants"
+    directory.mkdir(parents=True, exist_ok=True)
+    return str(directory.absolute())
 
 
 def record(judge: MutantJudge, settings: Settings, number: int) -> dict[str, Any]:
