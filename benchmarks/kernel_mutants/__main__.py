@@ -23,6 +23,7 @@ from benchmarks.kernel_mutants.changes import CLASSES
 from benchmarks.kernel_mutants.judging import UNDECIDED, Settings, work
 from benchmarks.kernel_mutants.program import kernel_files
 from benchmarks.kernel_mutants.report import read_records, table
+from verify.judging.stages import MAX_EXTENDED
 
 END_SECONDS = 5.0  # time for a worker to end its children
 
@@ -34,7 +35,9 @@ def main() -> None:
         print(table(read_records(options.report)))
         return
     files = [path for path in kernel_files() if not options.only or path.stem in options.only]
-    settings = Settings(options.seed, options.platform, options.seconds, tuple(files), tuple(options.kinds))
+    settings = Settings(
+        options.seed, options.platform, options.seconds, tuple(files), tuple(options.kinds), options.limit
+    )
     options.out.parent.mkdir(parents=True, exist_ok=True)
     done = {record["number"] for record in read_records(options.out)}
     numbers = (n for n in range(options.first, options.first + options.count) if n not in done)
@@ -53,6 +56,7 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--platform", default="sim")
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=120, help="time limit for a mutant's trial")
+    parser.add_argument("--limit", type=int, default=MAX_EXTENDED, help="extended cases for each overload")
     parser.add_argument("--budget", type=float, default=1e9, help="seconds after which the run ends")
     parser.add_argument("--only", nargs="*", default=(), help="kernel files by name, such as cumsum; default: all")
     parser.add_argument("--kinds", nargs="*", default=tuple(CLASSES), choices=tuple(CLASSES))

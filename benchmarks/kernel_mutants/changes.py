@@ -100,7 +100,7 @@ def constants(program: Program, function: Function) -> Iterator[Change]:
         elif isinstance(node, ast.Constant) and isinstance(node.value, int):
             texts = [str(node.value + 1), *([str(node.value - 1)] if node.value > 0 else [])]
         elif isinstance(node, ast.Constant) and isinstance(node.value, float):
-            texts = [repr(node.value * (1 + LITTLE) if node.value else LITTLE)]
+            texts = [repr(float(f"{node.value * (1 + LITTLE):.12g}") if node.value else LITTLE)]
         elif called(node) == "float" and "inf" in program.source(node):  # type: ignore[arg-type]
             sign = "-" if "-inf" in program.source(node) else ""  # type: ignore[arg-type]
             texts = ["0.0", f"({sign}{LARGE})"]

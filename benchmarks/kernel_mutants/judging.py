@@ -25,7 +25,7 @@ from verify import platforms
 from verify.judging.asking import Children
 from verify.judging.candidate import Candidate, read_candidate
 from verify.judging.judge import Judge, JudgeClosed
-from verify.judging.stages import TrialResult, TrialStage
+from verify.judging.stages import MAX_EXTENDED, TrialResult, TrialStage
 from verify.judging.trial import KernelTrial, alone
 from verify.lint import load_profile
 from verify.outcome import Outcome
@@ -52,6 +52,7 @@ class Settings:
         seconds: Time limit for a trial, and for the comparison that follows a passed one.
         files: Kernel files to draw from.
         kinds: Classes to draw from.
+        limit: Maximum number of extended cases for each overload, as in `enable verify --limit`.
     """
 
     seed: int
@@ -59,6 +60,7 @@ class Settings:
     seconds: float
     files: tuple[Path, ...]
     kinds: tuple[str, ...]
+    limit: int = MAX_EXTENDED
 
 
 class MutantJudge:
@@ -113,7 +115,8 @@ class MutantJudge:
     def _trial(self, candidate: Candidate) -> KernelTrial:
         if self._judge is None:
             self._judge = Judge(self._platform, self._store, workers=1, cache=self._workspace.cache)
-        options = VerifyRequest(sources=("opinfo", "extended"), seed=self._settings.seed).options
+        settings = self._settings
+        options = VerifyRequest(sources=("opinfo", "extended"), seed=settings.seed, limit=settings.limit).options
         return KernelTrial(candidate, alone(candidate), self._judge, self._workspace.cache, options)
 
     def _state(self, mutant: Mutant, trial: KernelTrial, result: TrialResult) -> str:
