@@ -15,12 +15,15 @@ import os
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
+from multiprocessing.context import SpawnProcess
 from pathlib import Path
+from signal import SIGTERM, signal
 
 from benchmarks.kernel_mutants.changes import CLASSES
-from benchmarks.kernel_mutants.judging import UNDECIDED, Settings, work
+from benchmarks.kernel_mutants.judging import FIRST_SECONDS, UNDECIDED, Settings, work
 from benchmarks.kernel_mutants.program import kernel_files
 from benchmarks.kernel_mutants.report import read_records, table
 from verify.judging.stages import MAX_EXTENDED
@@ -30,6 +33,7 @@ END_SECONDS = 5.0  # time for a worker to end its children
 
 def main() -> None:
     """Judge mutants, or print the table of a file."""
+    signal(SIGTERM, lambda *_: sys.exit(1))  # so that the workers are ended, too
     options = parsed()
     if options.report is not None:
         print(table(read_records(options.report)))
@@ -57,6 +61,7 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=120, help="time limit for a mutant's trial")
     parser.add_argument("--limit", type=int, default=MAX_EXTENDED, help="extended cases for each overload")
+    parser.add_argument("--sift-after", type=float, default=FIRST_SECONDS, help="seconds until it is compared by PTX")
     parser.add_argument("--budget", type=float, default=1e9, help="seconds after which the run ends")
     parser.add_argument("--only", nargs="*", default=(), help="kernel files by name, such as cumsum; default: all")
     parser.add_argument("--kinds", nargs="*", default=tuple(CLASSES), choices=tuple(CLASSES))
@@ -70,7 +75,7 @@ class Pool:
         self._settings, self._workers, self._out = settings, workers, out
         self._context = get_context("spawn")
         self._busy: dict[Connection, int] = {}  # number that a worker judges
-        self._processes: dict[Connection, object] = {}
+        self._processes: dict[Connection, SpawnProcess] = {}
 
     def run(self, numbers: Iterator[int], end: float) -> None:
         """Judge the mutants with these numbers, until all are judged or the time is over."""
@@ -120,13 +125,12 @@ class Pool:
 
     def _close(self) -> None:
         """End the workers, which end their children."""
-        processes = [process for process in self._processes.values()]
-        for process in processes:
-            process.terminate()  # type: ignore[attr-defined]
+        for process in self._processes.values():
+            process.terminate()
         until = time.monotonic() + END_SECONDS
-        for process in processes:
-            process.join(max(0.0, until - time.monotonic()))  # type: ignore[attr-defined]
-            process.kill()  # type: ignore[attr-defined]
+        for process in self._processes.values():
+            process.join(max(0.0, until - time.monotonic()))
+            process.kill()
 
 
 if __name__ == "__main__":

@@ -38,7 +38,7 @@ SURVIVED = "survived"
 EQUIVALENT = "equivalent"  # every launch has the same PTX, grid and arguments
 UNDECIDED = "undecided"  # its trial did not end in time, or no case ran
 UNSOUND = "unsound"  # the original fails the case that the mutant fails
-FIRST_SECONDS = 20.0  # time after which a mutant that has not failed is compared with the original
+FIRST_SECONDS = 20.0  # on an idle machine most mutants that fail have failed by then
 NEVER_RAN = ("lint", "compile")  # layers that reject a kernel before it runs
 
 
@@ -53,6 +53,7 @@ class Settings:
         files: Kernel files to draw from.
         kinds: Classes to draw from.
         limit: Maximum number of extended cases for each overload, as in `enable verify --limit`.
+        sift_after: Seconds after which a mutant that has not failed is compared with the original.
     """
 
     seed: int
@@ -61,6 +62,7 @@ class Settings:
     files: tuple[Path, ...]
     kinds: tuple[str, ...]
     limit: int = MAX_EXTENDED
+    sift_after: float = FIRST_SECONDS
 
 
 class MutantJudge:
@@ -87,13 +89,14 @@ class MutantJudge:
         are equivalent and need no trial. For the rest the trial goes on: the store has the verdicts so far.
         """
         started = time.monotonic()
-        state, trial, result = self._tried(mutant, min(FIRST_SECONDS, self._settings.seconds))
+        settings = self._settings
+        state, trial, result = self._tried(mutant, min(settings.sift_after, settings.seconds))
         if state in (UNDECIDED, SURVIVED) and trial.cases:
             original = self._trial(self._candidate(linked(Path(mutant.file)), mutant.file))
             cache = self._workspace.cache / "mutants-ptx"
-            if is_equivalent(original, trial, self._platform, cache, mutant.is_device, self._settings.seconds):
+            if is_equivalent(original, trial, self._platform, cache, mutant.is_device, settings.seconds):
                 state = EQUIVALENT
-        left = self._settings.seconds - FIRST_SECONDS
+        left = settings.seconds - settings.sift_after
         if state == UNDECIDED and result is None and left > 0:
             state, trial, result = self._tried(mutant, left)
         evidence = {"detail": "out of time"} if result is None else _evidence(result)
