@@ -39,9 +39,8 @@ def main() -> None:
         print(table(read_records(options.report)))
         return
     files = [path for path in kernel_files() if not options.only or path.stem in options.only]
-    settings = Settings(
-        options.seed, options.platform, options.seconds, tuple(files), tuple(options.kinds), options.limit
-    )
+    settings = Settings(options.seed, options.platform, options.seconds, tuple(files), tuple(options.kinds))
+    settings = replace(settings, limit=options.limit, sift_after=options.sift_after)
     options.out.parent.mkdir(parents=True, exist_ok=True)
     done = {record["number"] for record in read_records(options.out)}
     numbers = (n for n in range(options.first, options.first + options.count) if n not in done)
