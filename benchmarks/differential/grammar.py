@@ -1,0 +1,167 @@
+"""The state of a program while it is generated: its variables, its lines, and the rules that keep it defined.
+
+Only exact values (`Value.exact`) may decide anything that is not continuous: comparisons, casts to integers, indices.
+Everything that Triton leaves undefined is avoided: quotients by zero, casts that an integer cannot hold, shifts past
+the width, lanes without a value, and results that depend on the order of atomics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from random import Random
+
+from benchmarks.differential.dtypes import BITS, BOOL, FLOATS, NUMBERS, SIGN_OF_ZERO, UNSIGNED, Shape, Value
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of a kernel, and the line that adds noise after it, if any."""
+
+    text: str
+    noise: str = ""
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """A pointer argument.
+
+    Attributes:
+        name: Parameter.
+        dtype: Element type.
+        size: Elements.
+        flavour: How values are drawn (programs.py); "zeros" for a result.
+        taints: Allowances of a result; None for an input.
+    """
+
+    name: str
+    dtype: str
+    size: int
+    flavour: str
+    taints: frozenset[str] | None = None
+
+
+class Grammar:
+    """A program under construction; productions append to it."""
+
+    def __init__(self, random: Random, shape: Shape, programs: int) -> None:
+        self.random, self.shape, self.programs = random, shape, programs
+        self.lines: list[Line] = []
+        self.values: list[Value] = []
+        self.buffers: list[Buffer] = []
+        self.indent = 0
+        self._names = 0
+
+    @property
+    def size(self) -> int:
+        """Elements of the main shape."""
+        size = 1
+        for extent in self.shape:
+            size *= extent
+        return size
+
+    def name(self, prefix: str = "v") -> str:
+        self._names += 1
+        return f"{prefix}{self._names}"
+
+    def write(self, text: str, noise: str = "") -> None:
+        """Append a line at the current indentation."""
+        pad = "    " * self.indent
+        self.lines.append(Line(pad + text, pad + noise if noise else ""))
+
+    def buffer(self, prefix: str, dtype: str, size: int, flavour: str, taints: frozenset[str] | None = None) -> str:
+        """Add an argument and return the name of its pointer in the kernel."""
+        name = self.name(prefix)
+        self.buffers.append(Buffer(name, dtype, size, flavour, taints))
+        return f"{name}_ptr"
+
+    def emit(
+        self,
+        expression: str,
+        dtype: str,
+        shape: Shape,
+        operands: Collection[Value] = (),
+        allowance: str = "",
+        scales: Sequence[str] = (),
+        target: Value | None = None,
+    ) -> Value:
+        """Append `v = expression` and return v.
+
+        Args:
+            expression: Text.
+            dtype: Element type of the result.
+            shape: Sizes of the result.
+            operands: Values that the expression uses.
+            allowance: Key of ALLOWANCES if a GPU may round otherwise.
+            scales: Expressions for the magnitudes that bound this error.
+            target: Variable to assign, instead of a new one.
+        """
+        taints = frozenset().union(*(v.taints for v in operands))
+        if not allowance and dtype in FLOATS and taints - {SIGN_OF_ZERO}:
+            allowance = "propagated"
+        if allowance:
+            taints |= {allowance}
+        name = target.name if target else self.name()
+        noise = f"{name} = perturb({', '.join((name, repr(allowance), *scales))})" if allowance else ""
+        self.write(f"{name} = {expression}", noise if allowance != SIGN_OF_ZERO else "")
+        return Value(name, dtype, shape, taints if dtype in FLOATS else frozenset())
+
+    def keep(self, value: Value) -> Value:
+        """Make a value available to later productions."""
+        self.values.append(value)
+        return value
+
+    def pick(
+        self, dtypes: Collection[str] = NUMBERS, shape: Shape | None = None, exact: bool = False, fresh: bool = False
+    ) -> Value:
+        """Return a value of the main shape, or of `shape`, in one of the types.
+
+        Args:
+            dtypes: Types to choose from; a value of another type is cast.
+            shape: Shape of the value; the main one by default.
+            exact: True if the value must have the same numbers on a GPU, including signs of zeros.
+            fresh: True if the value must not be a product that a compiler may fuse.
+        """
+        wanted = self.shape if shape is None else shape
+        usable = [
+            v
+            for v in self.values
+            if v.shape == wanted and (not exact or not v.taints) and not (fresh and v.product and v.is_float)
+        ]
+        fitting = [v for v in usable if v.dtype in dtypes]
+        if fitting and self.random.random() < 0.9:
+            return self.random.choice(fitting[-6:])
+        dtype = self.random.choice(sorted(dtypes))
+        castable = [v for v in usable if v.exact or dtype in FLOATS]
+        return self.cast(self.random.choice(castable[-6:]), dtype)
+
+    def cast(self, value: Value, dtype: str) -> Value:
+        """Return the value in another type, after a conversion that is defined for every number."""
+        if value.dtype == dtype:
+            return value
+        name = value.name
+        if value.is_float and dtype == BOOL:
+            return self.emit(f"{name}.to(tl.int1)", dtype, value.shape)
+        if value.is_float and dtype not in FLOATS:
+            assert value.exact
+            name = f"tl.abs(tame({name}))" if dtype in UNSIGNED else f"tame({name})"
+        result = self.emit(f"{name}.to(tl.{dtype})", dtype, value.shape, [value])
+        return self.keep(result)
+
+    def aligned(self, value: Value) -> str:
+        """Return the text of a value that broadcasts to the main shape."""
+        if len(value.shape) == 1 and len(self.shape) == 2 and value.shape != self.shape:
+            return f"{value.name}[:, None]" if value.shape[0] == self.shape[0] else f"{value.name}[None, :]"
+        return value.name
+
+    def number(self, dtype: str) -> str:
+        """Return the text of a Python number for an operation with a tensor of this type."""
+        if dtype in FLOATS:
+            return self.random.choice(("0.5", "-1.25", "3.0", "0.1", "-2", "7", "1e-3", "100.0"))
+        if dtype in UNSIGNED or dtype == BOOL:
+            return self.random.choice(("1", "2", "5", "100"))
+        return self.random.choice(("1", "-1", "3", "-7", "100", "-100"))
+
+    def masked_bits(self, value: Value) -> str:
+        """Return the text of a shift amount below the width."""
+        return f"({value.name} & {BITS[value.dtype] - 1})"

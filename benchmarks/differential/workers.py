@@ -1,0 +1,125 @@
+"""Processes that run programs, one for each side and worker; a process that dies costs one program."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import queue
+import shutil
+import tempfile
+import threading
+from collections.abc import Callable, Sequence
+from multiprocessing.connection import Connection
+from typing import Any
+
+from benchmarks.differential.sides import FAILED, Answer
+
+SECONDS = 120.0  # for one program on one side, including the start of a process
+_CONTEXT = multiprocessing.get_context("spawn")
+
+
+def _serve(connection: Connection, side: str, seed: int, directory: str) -> None:
+    """Answer indices of programs until the parent closes the connection."""
+    os.environ["TRITON_CACHE_DIR"] = os.path.join(directory, "triton")
+    tempfile.tempdir = directory
+    from benchmarks.differential.sides import runner
+
+    run = runner(side)
+    while True:
+        try:
+            index = connection.recv()
+        except EOFError:
+            return
+        connection.send(run(seed, index))
+
+
+class Worker:
+    """A process for one side."""
+
+    def __init__(self, side: str, seed: int, directory: str) -> None:
+        self._arguments = side, seed, directory
+        self._process: Any = None
+
+    def send(self, index: int) -> None:
+        """Ask for a program; start the process if there is none."""
+        if self._process is None or not self._process.is_alive():
+            self._connection, theirs = _CONTEXT.Pipe()
+            self._process = _CONTEXT.Process(target=_serve, args=(theirs, *self._arguments), daemon=True)
+            self._process.start()
+            theirs.close()
+        self._connection.send(index)
+
+    def receive(self) -> Answer:
+        """Return the answer; if there is none, end the process and report a failure."""
+        try:
+            if self._connection.poll(SECONDS):
+                answer: Answer = self._connection.recv()
+                if answer.status == FAILED and "CUDA" in answer.message:
+                    self.close()  # an error of the device makes its process unusable
+                return answer
+            message = f"no answer within {SECONDS:.0f} s"
+        except (EOFError, ConnectionResetError):
+            message = "the process died"
+        self.close()
+        return Answer(FAILED, message)
+
+    def close(self) -> None:
+        """End the process."""
+        if self._process is not None:
+            self._connection.close()
+            self._process.kill()
+            self._process.join()
+            self._process = None
+
+
+def run_all(
+    sides: Sequence[str],
+    seed: int,
+    indices: Sequence[int],
+    workers: int,
+    take: Callable[[int, list[Answer]], None],
+) -> None:
+    """Run programs on each side, and pass the answers on; `workers` programs run at once.
+
+    Args:
+        sides: Sides, whose processes work at the same time.
+        seed: Seed of the programs.
+        indices: Numbers of the programs.
+        workers: Processes for each side.
+        take: Called with an index and the answers, in the order of `sides`, by one thread at a time.
+    """
+    pending: queue.SimpleQueue[int] = queue.SimpleQueue()
+    for index in indices:
+        pending.put(index)
+    lock, errors = threading.Lock(), list[BaseException]()
+
+    def work(directory: str) -> None:
+        pool = [Worker(side, seed, directory) for side in sides]
+        try:
+            while not errors:
+                try:
+                    index = pending.get_nowait()
+                except queue.Empty:
+                    return
+                for worker in pool:
+                    worker.send(index)
+                answers = [worker.receive() for worker in pool]
+                with lock:
+                    take(index, answers)
+        except BaseException as error:  # noqa: BLE001 - raised again in the calling thread
+            errors.append(error)
+        finally:
+            for worker in pool:
+                worker.close()
+
+    directory = tempfile.mkdtemp(prefix="differential-")
+    try:
+        threads = [threading.Thread(target=work, args=(directory,)) for _ in range(workers)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+    if errors:
+        raise errors[0]
