@@ -56,8 +56,7 @@ def folded(g: Grammar) -> Value:
     if kind == "larger":
         x = g.pick((*INTEGERS, *SINGLES), exact=True)
         text = f"tame({x.name})" if x.is_float else x.name
-        value = g.emit(f"tl.reduce({text}, {axis}, larger)", x.dtype, shape, [x], SIGN_OF_ZERO if x.is_float else "")
-        return value
+        return g.emit(f"tl.reduce({text}, {axis}, larger)", x.dtype, shape, [x], SIGN_OF_ZERO if x.is_float else "")
     x = g.pick(("int32", "int64") if kind == "pair" else INTEGERS)
     if kind == "pair":
         left = g.emit("offsets", "int32", g.shape)

@@ -11,7 +11,9 @@ INTEGERS = (*SIGNED, *UNSIGNED)
 FLOATS = ("float16", "bfloat16", "float32", "float64")
 NUMBERS = (*INTEGERS, *FLOATS)
 LOADED = ("int8", "int16", "int32", "int64", "uint8", BOOL, *FLOATS)  # element types of input pointers
-BITS = {BOOL: 1, "bfloat16": 16} | {name: int(name.lstrip("uintfloat")) for name in NUMBERS if name != "bfloat16"}
+BITS = {BOOL: 1, "bfloat16": 16} | {
+    name: int("".join(filter(str.isdigit, name))) for name in NUMBERS if name != "bfloat16"
+}
 SIGN_OF_ZERO = "sign of zero"  # the only taint that leaves a value exact
 
 Shape = tuple[int, ...]

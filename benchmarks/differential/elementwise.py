@@ -74,10 +74,7 @@ def division(g: Grammar) -> Value:
     dtype = promote(a.dtype, b.dtype, division=True)
     dtype = dtype if dtype in FLOATS else "float32"
     name = g.random.choice(("/", "fdiv")) if a.is_float and b.is_float and a.dtype == b.dtype else "/"
-    if name == "fdiv" and dtype == a.dtype:
-        text = f"tl.fdiv({a.name}, {b.name})"
-    else:
-        text = f"{a.name} / {b.name}"
+    text = f"tl.fdiv({a.name}, {b.name})" if name == "fdiv" and dtype == a.dtype else f"{a.name} / {b.name}"
     return g.emit(text, dtype, g.shape, [a, b], "division" if dtype == "float32" else "")
 
 

@@ -23,10 +23,10 @@ from enable.workspace import Workspace
 from generate import BLOCKS
 from verify import platforms
 from verify.judging.asking import Children
-from verify.judging.candidate import Candidate, read_candidate
+from verify.judging.candidate import Candidate, alone, read_candidate
 from verify.judging.judge import Judge, JudgeClosed
 from verify.judging.stages import MAX_EXTENDED, TrialResult, TrialStage
-from verify.judging.trial import KernelTrial, alone
+from verify.judging.trial import KernelTrial
 from verify.lint import load_profile
 from verify.outcome import Outcome
 from verify.platforms import COMPILE
