@@ -37,7 +37,7 @@ COMPARISONS: Mapping[type[ast.cmpop], str] = {
     ast.Is: "is not",
     ast.IsNot: "is",
     ast.In: "not in",
-    ast.NotIn: "in",
+    ast.NotIn: "in",  # codespell:ignore notin
 }
 NAMES = {"minimum": "maximum", "min": "max", "smaller_of": "larger_of", "any": "all", "floor": "ceil"}
 NAMES |= {new: old for old, new in NAMES.items()}
