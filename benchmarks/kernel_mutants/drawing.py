@@ -34,6 +34,7 @@ class Mutant:
         is_device: True if Triton compiles that function.
         change: The change as text.
         text: Text of the mutant.
+        statement: First line of the changed statement in that text.
     """
 
     number: int
@@ -44,6 +45,7 @@ class Mutant:
     is_device: bool
     change: str
     text: str
+    statement: int = 0
 
 
 def draw(seed: int, number: int, files: Sequence[Path], kinds: Sequence[str] = tuple(CLASSES)) -> Mutant:
@@ -59,12 +61,13 @@ def draw(seed: int, number: int, files: Sequence[Path], kinds: Sequence[str] = t
         function, change = _chosen(chance, program, offered[kind])
         text = applied(program, change)
         if text is not None:
-            line = program.line(change.start)
-            module, line = program.origin(line)
+            module, line = program.origin(program.line(change.start))
             shown = described(program, change)
             origin = f"{module or path.name}:{line}"
             name, is_device = function.node.name, function.is_device
-            return Mutant(number, str(path), kind, origin, name, is_device, shown, text)
+            return Mutant(
+                number, str(path), kind, origin, name, is_device, shown, text, program.statement(change.start)
+            )
     raise ValueError(f"no mutant of {len(files)} files in {ATTEMPTS} draws")
 
 

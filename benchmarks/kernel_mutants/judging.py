@@ -7,9 +7,9 @@ import tempfile
 import threading
 import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
 from pathlib import Path
 from signal import SIGTERM, signal
@@ -17,7 +17,7 @@ from typing import Any
 
 from benchmarks.kernel_mutants.drawing import Mutant, draw
 from benchmarks.kernel_mutants.equivalence import is_equivalent
-from benchmarks.kernel_mutants.program import linked
+from benchmarks.kernel_mutants.program import linked, own_text
 from enable.cover.verification import RECORDED, VerifyRequest
 from enable.workspace import Workspace
 from generate import BLOCKS
@@ -26,7 +26,8 @@ from verify.judging.asking import Children
 from verify.judging.candidate import Candidate, alone, read_candidate
 from verify.judging.judge import Judge, JudgeClosed
 from verify.judging.stages import MAX_EXTENDED, TrialResult, TrialStage
-from verify.judging.trial import KernelTrial
+from verify.judging.trial import KernelTrial, alone
+from verify.judging.unreached import _unpacked, unreached
 from verify.lint import load_profile
 from verify.outcome import Outcome
 from verify.platforms import COMPILE
@@ -35,6 +36,7 @@ from verify.platforms import COMPILE
 STILLBORN = "stillborn"  # refused by lint, or it does not compile
 KILLED = "killed"
 SURVIVED = "survived"
+UNREACHED = "unreached"  # as equivalent, and no case ran the changed statement
 EQUIVALENT = "equivalent"  # every launch has the same PTX, grid and arguments
 UNDECIDED = "undecided"  # its trial did not end in time, or no case ran
 UNSOUND = "unsound"  # the original fails the case that the mutant fails
@@ -63,6 +65,24 @@ class Settings:
     kinds: tuple[str, ...]
     limit: int = MAX_EXTENDED
     sift_after: float = FIRST_SECONDS
+
+
+class MutantTrial(KernelTrial):
+    """Trial of a linked text that makes the cases of the file that imports its blocks."""
+
+    def _missing(self) -> tuple[str, ...]:
+        """Describe the file's own lines that no case reached; those of blocks start no search for cases."""
+        kernel = self._candidate.kernel
+        assert kernel is not None
+        reached = [verdict.reached for verdict in self.verdicts.values() if verdict.reached]
+        return unreached(replace(kernel, written=own_text(kernel.written)), reached) if reached else ()
+
+
+def is_reached(mutant: Mutant, trial: KernelTrial) -> bool:
+    """Return True if a case of the trial ran the changed statement."""
+    encoded = [verdict.reached for verdict in trial.verdicts.values()]
+    marks = {mark for text in encoded for part in text.split(",") for mark in _unpacked(part)}
+    return str(mutant.statement) in marks
 
 
 class MutantJudge:
@@ -95,7 +115,7 @@ class MutantJudge:
             original = self._trial(self._candidate(linked(Path(mutant.file)), mutant.file))
             cache = self._workspace.cache / "mutants-ptx"
             if is_equivalent(original, trial, self._platform, cache, mutant.is_device, settings.seconds):
-                state = EQUIVALENT
+                state = EQUIVALENT if is_reached(mutant, trial) else UNREACHED
         left = settings.seconds - settings.sift_after
         if state == UNDECIDED and result is None and left > 0:
             state, trial, result = self._tried(mutant, left)
@@ -113,14 +133,15 @@ class MutantJudge:
             return UNDECIDED, trial, None
 
     def _candidate(self, text: str, file: str) -> Candidate:
-        return read_candidate(text, Path(file), self._profile, None, self._profile)
+        candidate = read_candidate(text, Path(file), self._profile, None, self._profile)
+        return replace(candidate, source=own_text(text))  # cases depend on the numbers in it
 
     def _trial(self, candidate: Candidate) -> KernelTrial:
         if self._judge is None:
             self._judge = Judge(self._platform, self._store, workers=1, cache=self._workspace.cache)
         settings = self._settings
         options = VerifyRequest(sources=("opinfo", "extended"), seed=settings.seed, limit=settings.limit).options
-        return KernelTrial(candidate, alone(candidate), self._judge, self._workspace.cache, options)
+        return MutantTrial(candidate, alone(candidate), self._judge, self._workspace.cache, options)
 
     def _state(self, mutant: Mutant, trial: KernelTrial, result: TrialResult) -> str:
         """Return the state that follows from a trial; a failed case counts if the original passes it."""
@@ -197,8 +218,3 @@ def record(judge: MutantJudge, settings: Settings, number: int) -> dict[str, Any
 def name_of(file: str) -> str:
     """Return a kernel file's directory and name, such as `scan/cumsum.py`."""
     return "/".join(Path(file).parts[-2:])
-
-
-def states() -> Sequence[str]:
-    """Return the states in the order of the table."""
-    return STILLBORN, KILLED, EQUIVALENT, SURVIVED, UNDECIDED, UNSOUND

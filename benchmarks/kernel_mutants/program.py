@@ -87,6 +87,12 @@ class Program:
         """Return the line of a position."""
         return self.text.count("\n", 0, position) + 1
 
+    def statement(self, position: int) -> int:
+        """Return the first line of the innermost statement around a position."""
+        line = self.line(position)
+        around = [n.lineno for n in ast.walk(self.tree) if isinstance(n, ast.stmt) and _includes(n, line)]
+        return max(around, default=line)
+
     def span(self, node: ast.expr | ast.stmt | ast.keyword) -> tuple[int, int]:
         """Return the positions at which a node starts and ends."""
         assert node.end_lineno is not None and node.end_col_offset is not None
@@ -148,6 +154,10 @@ class Program:
         return any(isinstance(n, ast.Name) and n.id in self.thresholds for n in ast.walk(node))
 
 
+def _includes(node: ast.stmt, line: int) -> bool:
+    return node.lineno <= line <= (node.end_lineno or node.lineno)
+
+
 def is_setting(name: str) -> bool:
     """Return True if a name of the host code is that of a choice for speed."""
     return name in SETTING_WORDS or SETTING.fullmatch(name) is not None
@@ -171,6 +181,12 @@ def _is_ignored(node: ast.AST) -> bool:
     if isinstance(node, ast.keyword):
         return node.arg in IGNORED_KEYWORDS
     return called(node) in IGNORED_CALLS
+
+
+def own_text(text: str) -> str:
+    """Return the part of a linked text that its author wrote, without the blocks."""
+    end = re.search(r"(?m)^# blocks/\w+\.py:\d+$", text)
+    return text[: end.start()] if end else text
 
 
 def linked(path: Path) -> str:

@@ -10,11 +10,19 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.kernel_mutants.changes import CLASSES
-from benchmarks.kernel_mutants.judging import EQUIVALENT, KILLED, STILLBORN, SURVIVED, UNDECIDED, UNSOUND
+from benchmarks.kernel_mutants.judging import (
+    EQUIVALENT,
+    KILLED,
+    STILLBORN,
+    SURVIVED,
+    UNDECIDED,
+    UNREACHED,
+    UNSOUND,
+)
 
 REASONS = Path(__file__).parent / "equivalents.toml"
 BY_REASON = "by reason"  # survivors that a person found to be equivalent
-COLUMNS = (STILLBORN, KILLED, EQUIVALENT, BY_REASON, SURVIVED, UNDECIDED, UNSOUND)
+COLUMNS = (STILLBORN, KILLED, EQUIVALENT, UNREACHED, BY_REASON, SURVIVED, UNDECIDED, UNSOUND)
 
 Record = dict[str, Any]
 
