@@ -7,7 +7,7 @@ import tempfile
 import threading
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
@@ -22,21 +22,24 @@ from enable.cover.verification import RECORDED, VerifyRequest
 from enable.workspace import Workspace
 from generate import BLOCKS
 from verify import platforms
+from verify.cases.case import Case
 from verify.judging.asking import Children
-from verify.judging.candidate import Candidate, alone, read_candidate
+from verify.judging.candidate import Candidate, read_candidate
+from verify.judging.job import Job
+from verify.judging.job_run import Run
 from verify.judging.judge import Judge, JudgeClosed
 from verify.judging.stages import MAX_EXTENDED, TrialResult, TrialStage
 from verify.judging.trial import KernelTrial, alone
 from verify.judging.unreached import _unpacked, unreached
 from verify.lint import load_profile
-from verify.outcome import Outcome
+from verify.outcome import Outcome, Verdict
 from verify.platforms import COMPILE
 
 # States of a judged mutant.
 STILLBORN = "stillborn"  # refused by lint, or it does not compile
 KILLED = "killed"
 SURVIVED = "survived"
-UNREACHED = "unreached"  # as equivalent, and no case ran the changed statement
+UNREACHED = "unreached"  # as equivalent, and no case that was judged ran the changed statement
 EQUIVALENT = "equivalent"  # every launch has the same PTX, grid and arguments
 UNDECIDED = "undecided"  # its trial did not end in time, or no case ran
 UNSOUND = "unsound"  # the original fails the case that the mutant fails
@@ -78,11 +81,22 @@ class MutantTrial(KernelTrial):
         return unreached(replace(kernel, written=own_text(kernel.written)), reached) if reached else ()
 
 
-def is_reached(mutant: Mutant, trial: KernelTrial) -> bool:
-    """Return True if a case of the trial ran the changed statement."""
-    encoded = [verdict.reached for verdict in trial.verdicts.values()]
-    marks = {mark for text in encoded for part in text.split(",") for mark in _unpacked(part)}
-    return str(mutant.statement) in marks
+class RecordingJudge(Judge):
+    """Judge that keeps the lines that its cases reached, also those of a trial that ran out of time."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.reached: list[str] = []
+
+    def _judged(self, run: Run, job: Job, case: Case) -> Verdict:
+        verdict = super()._judged(run, job, case)
+        self.reached.append(verdict.reached)
+        return verdict
+
+
+def is_reached(line: int, reached: Sequence[str]) -> bool:
+    """Return True if one of these records, as encoded by verify/child/reach.py, has a line."""
+    return any(str(line) in _unpacked(part) for text in reached for part in text.split(","))
 
 
 class MutantJudge:
@@ -94,7 +108,8 @@ class MutantJudge:
         self._profile = load_profile(self._platform.lint).with_blocks(BLOCKS)
         self._workspace = workspace
         self._store = workspace.verdicts()
-        self._judge: Judge | None = None
+        self._judge: RecordingJudge | None = None
+        self._reached: list[str] = []  # lines of the mutant that cases reached
 
     def close(self) -> None:
         """End the judge's children."""
@@ -115,7 +130,7 @@ class MutantJudge:
             original = self._trial(self._candidate(linked(Path(mutant.file)), mutant.file))
             cache = self._workspace.cache / "mutants-ptx"
             if is_equivalent(original, trial, self._platform, cache, mutant.is_device, settings.seconds):
-                state = EQUIVALENT if is_reached(mutant, trial) else UNREACHED
+                state = EQUIVALENT if is_reached(mutant.statement, self._reached) else UNREACHED
         left = settings.seconds - settings.sift_after
         if state == UNDECIDED and result is None and left > 0:
             state, trial, result = self._tried(mutant, left)
@@ -125,6 +140,8 @@ class MutantJudge:
     def _tried(self, mutant: Mutant, seconds: float) -> tuple[str, KernelTrial, TrialResult | None]:
         """Return the state after a trial, the trial, and its result; None if the time was too short."""
         trial = self._trial(self._candidate(mutant.text, mutant.file))
+        assert self._judge is not None
+        self._judge.reached = self._reached = []
         try:
             with self._limited(seconds):
                 result = trial.run([TrialStage(RECORDED, [])])
@@ -138,7 +155,7 @@ class MutantJudge:
 
     def _trial(self, candidate: Candidate) -> KernelTrial:
         if self._judge is None:
-            self._judge = Judge(self._platform, self._store, workers=1, cache=self._workspace.cache)
+            self._judge = RecordingJudge(self._platform, self._store, workers=1, cache=self._workspace.cache)
         settings = self._settings
         options = VerifyRequest(sources=("opinfo", "extended"), seed=settings.seed, limit=settings.limit).options
         return MutantTrial(candidate, alone(candidate), self._judge, self._workspace.cache, options)
