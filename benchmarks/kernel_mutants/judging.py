@@ -24,12 +24,12 @@ from generate import BLOCKS
 from verify import platforms
 from verify.cases.case import Case
 from verify.judging.asking import Children
-from verify.judging.candidate import Candidate, read_candidate
+from verify.judging.candidate import Candidate, alone, read_candidate
 from verify.judging.job import Job
 from verify.judging.job_run import Run
 from verify.judging.judge import Judge, JudgeClosed
 from verify.judging.stages import MAX_EXTENDED, TrialResult, TrialStage
-from verify.judging.trial import KernelTrial, alone
+from verify.judging.trial import KernelTrial
 from verify.judging.unreached import _unpacked, unreached
 from verify.lint import load_profile
 from verify.outcome import Outcome, Verdict
