@@ -2,9 +2,9 @@
 
     python -m benchmarks.differential --programs 10000 --seed 1 --workers 16 --out differential.json
     python -m benchmarks.differential --programs 30 --without-gpu      # the simulator, and the compiler for sm_90
-    python -m benchmarks.differential --show 17 --seed 1               # the text of a program
+    python -m benchmarks.differential --show 17 --seed 1               # a program's text
 
-A program is determined by the seed and its index. Results are compared bit for bit, or within the allowances of
+A program is determined by the seed and its index. Results are compared bit for bit, or within the allowances in
 allowances.py. The exit status is 1 if a difference is unexplained, and 2 if there is no GPU.
 """
 
@@ -24,11 +24,11 @@ from benchmarks.differential.allowances import ALLOWANCES
 from benchmarks.differential.comparison import ALLOWED, BITWISE, FUSED, UNEXPLAINED, UNUSED, Outcome, compare
 from benchmarks.differential.programs import generate
 from benchmarks.differential.sides import COMPILE, FAILED, GPU, OK, REFUSED, SIM, Answer
+from benchmarks.differential.slicing import operation, sliced
 from benchmarks.differential.workers import run_all
 
 COLUMNS = (BITWISE, FUSED, ALLOWED, UNEXPLAINED, UNUSED)
 RAN = "ran and compiled"
-SHOWN = 20  # unexplained programs whose text is printed
 PROGRESS_SECONDS = 10.0
 
 
@@ -51,7 +51,7 @@ class Report:
         return sorted(index for index, outcome in self.outcomes.items() if outcome.verdict == UNEXPLAINED)
 
     def table(self, columns: tuple[str, ...]) -> str:
-        """Return a Markdown table of the outcomes by class, and one of the allowances."""
+        """Return Markdown tables: outcomes by class, and allowances."""
         lines = [f"| class | programs | {' | '.join(columns)} |", "|---" * (len(columns) + 2) + "|"]
         total: Counter[str] = sum(self.counts.values(), Counter())
         for kind, counts in (*sorted(self.counts.items()), ("all", total)):
@@ -61,12 +61,28 @@ class Report:
             lines += [f"| {name} | {n} | {ALLOWANCES[name].reason} |" for name, n in self.allowances.most_common()]
         return "\n".join(lines)
 
+    def difference(self, index: int) -> str:
+        """Return a program's first difference, and the statements that lead to it."""
+        outcome, program = self.outcomes[index], generate(self.seed, index)
+        text = f"seed {self.seed}, program {index} ({program.kind}): {outcome.detail}"
+        lines = sliced(program, outcome.result) if outcome.result else [line.text for line in program.lines]
+        inputs = (f"{b.name}: {b.dtype}, {b.flavour}" for b in program.buffers if b.taints is None)
+        return "\n    ".join((text, f"# {'; '.join(inputs)}; grid {program.grid}", *lines))
+
+    def operations(self) -> str:
+        """Return a Markdown table: operations at which unexplained programs first differ."""
+        named = [(i, self.outcomes[i].result) for i in self.unexplained]
+        counts = Counter(operation(generate(self.seed, i), r) if r else "(no result)" for i, r in named)
+        rows = [f"| {name.replace('|', chr(92) + '|')} | {n} |" for name, n in counts.most_common()]
+        return "\n".join(("| first different operation | programs |", "|---|---|", *rows))
+
     def json(self) -> dict[str, Any]:
         kept = {i: asdict(o) for i, o in sorted(self.outcomes.items()) if o.verdict in (UNEXPLAINED, UNUSED)}
         counts = {kind: dict(counts) for kind, counts in sorted(self.counts.items())}
         return {"seed": self.seed, "programs": len(self.outcomes), "counts": counts} | {
             "allowances": dict(self.allowances.most_common()),
             "listed": kept,
+            "differences": {i: self.difference(i) for i in self.unexplained},
         }
 
 
@@ -74,11 +90,12 @@ def main() -> int:
     """Run the programs and print the outcomes."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--programs", type=int, default=10_000)
-    parser.add_argument("--start", type=int, default=0, help="index of the first program")
+    parser.add_argument("--start", type=int, default=0, help="index to begin with")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="programs that run at once")
     parser.add_argument("--out", type=Path, help="JSON file for the outcomes")
     parser.add_argument("--without-gpu", action="store_true", help="compile for sm_90, and compare nothing")
+    parser.add_argument("--differences", type=int, default=20, help="unexplained differences to print")
     parser.add_argument("--show", type=int, metavar="INDEX", help="print the text of a program")
     options = parser.parse_args()
     if options.show is not None:
@@ -90,9 +107,10 @@ def main() -> int:
     indices = range(options.start, options.start + options.programs)
     report = run(options.seed, indices, options.workers, options.without_gpu)
     print(report.table((RAN, UNEXPLAINED, UNUSED) if options.without_gpu else COLUMNS))
-    for index in report.unexplained[:SHOWN]:
-        print(f"\nseed {options.seed}, program {index}: {report.outcomes[index].detail}")
-        print(generate(options.seed, index).source().partition("@triton.jit\ndef kernel_")[2])
+    if report.unexplained:
+        print("\n" + report.operations())
+    for index in report.unexplained[: options.differences]:
+        print("\n" + report.difference(index))
     if options.out:
         options.out.write_text(json.dumps(report.json(), indent=1) + "\n")
     return 1 if report.unexplained else 0

@@ -13,7 +13,7 @@ MAX_PRODUCT = 64  # factors of two whose product float32 holds
 
 
 def _axis(g: Grammar) -> tuple[int, Shape]:
-    """Return an axis of the main shape, and the shape without it."""
+    """Return an axis, and the main shape without it."""
     axis = g.random.randrange(len(g.shape))
     return axis, g.shape[:axis] + g.shape[axis + 1 :]
 
@@ -26,16 +26,16 @@ def _sum_type(dtype: str) -> str:
 
 
 def total(g: Grammar) -> Value:
-    """A sum over one axis."""
+    """Emit a sum over one axis."""
     x, (axis, shape) = g.pick(SUMMED), _axis(g)
     if not x.is_float:
         return g.emit(f"tl.sum({x.name}, {axis})", _sum_type(x.dtype), shape, [x])
-    scale = f"tl.sum(tl.abs({x.name}), {axis})"
+    scale = f"tl.sum(magnitude({x.name}), {axis})"
     return g.emit(f"tl.sum({x.name}, {axis})", x.dtype, shape, [x], "order of sums", [scale])
 
 
 def extreme(g: Grammar) -> Value:
-    """A maximum or minimum over one axis."""
+    """Emit a maximum or minimum over one axis."""
     x, (axis, shape) = g.pick((*INTEGERS, *FLOATS)), _axis(g)
     dtype = ("float32" if x.is_float else "int32") if BITS[x.dtype] < 32 else x.dtype
     value = g.emit(f"tl.{g.random.choice(('max', 'min'))}({x.name}, {axis})", dtype, shape, [x], SIGN_OF_ZERO)
@@ -43,14 +43,14 @@ def extreme(g: Grammar) -> Value:
 
 
 def position(g: Grammar) -> Value:
-    """The index of a maximum or minimum."""
+    """Emit an argmax or argmin."""
     x, (axis, shape) = g.pick((*INTEGERS, "float16", *SINGLES), exact=True), _axis(g)
     text = f"tame({x.name})" if x.is_float else x.name
     return g.emit(f"tl.{g.random.choice(('argmax', 'argmin'))}({text}, {axis})", "int32", shape, [x])
 
 
 def folded(g: Grammar) -> Value:
-    """A reduction with a combine function."""
+    """Emit a reduction with a combine function."""
     axis, shape = _axis(g)
     kind = g.random.choice(("xor_sum", "larger", "either", "pair"))
     if kind == "larger":
@@ -69,27 +69,27 @@ def folded(g: Grammar) -> Value:
 
 
 def running_total(g: Grammar) -> Value:
-    """A cumulative sum."""
+    """Emit a cumulative sum."""
     x, (axis, _) = g.pick(SUMMED), _axis(g)
     options = f"{axis}{g.random.choice(('', ', reverse=True'))}"
     if not x.is_float:
         return g.emit(f"tl.cumsum({x.name}, {options})", _sum_type(x.dtype), g.shape, [x])
-    scale = f"tl.cumsum(tl.abs({x.name}), {options})"
+    scale = f"tl.cumsum(magnitude({x.name}), {options})"
     return g.emit(f"tl.cumsum({x.name}, {options})", x.dtype, g.shape, [x], "order of scans", [scale])
 
 
 def running_product(g: Grammar) -> Value:
-    """A cumulative product of integers, or of powers of two, which is exact in every order."""
+    """Emit a cumulative product that is exact in every order: its factors are integers or powers of two."""
     axis, _ = _axis(g)
     if g.shape[axis] <= MAX_PRODUCT and g.random.random() < 0.5:
         c = condition(g)
         return g.emit(f"tl.cumprod(tl.where({c.name}, 2.0, -0.5), {axis})", "float32", g.shape, [c])
-    x = g.pick(INTEGERS)
-    return g.emit(f"tl.cumprod({x.name}, {axis})", _sum_type(x.dtype), g.shape, [x])
+    x = g.pick([dtype for dtype in INTEGERS if BITS[dtype] >= 32])  # Triton 3.6 does not widen the others
+    return g.emit(f"tl.cumprod({x.name}, {axis})", x.dtype, g.shape, [x])
 
 
 def scan(g: Grammar) -> Value:
-    """A scan with a combine function, forwards or in reverse."""
+    """Emit a scan with a combine function, forwards or in reverse."""
     axis, _ = _axis(g)
     function = g.random.choice(("larger", "either", "line"))
     reverse = g.random.choice(("", ", reverse=True"))
@@ -106,7 +106,7 @@ def scan(g: Grammar) -> Value:
 
 
 def softmax(g: Grammar) -> Value:
-    """A softmax over the first axis of values that are neither infinite nor NaN."""
+    """Emit a softmax over the first axis, with neither infinities nor NaN."""
     x = g.pick(["float32"], exact=True)
     value = g.emit(f"tl.softmax(tame({x.name}))", "float32", g.shape, [x], "softmax")
     scale = f"{value.name} * 100.0"
@@ -116,7 +116,7 @@ def softmax(g: Grammar) -> Value:
 
 
 def dot(g: Grammar) -> Value:
-    """A matrix product of the main shape with its own transpose, or with another value's."""
+    """Emit a matrix product: a value times the transpose of another one."""
     rows, columns = g.shape
     kinds = ["float16", "bfloat16", "float32", "float32"] + (["int8"] if columns >= 32 else [])
     dtype = g.random.choice(kinds)
@@ -125,16 +125,16 @@ def dot(g: Grammar) -> Value:
         return g.emit(f"tl.dot({a.name}, tl.trans({b.name}))", "int32", (rows, rows), [a, b])
     precision = g.random.choice(("ieee", "tf32", "")) if dtype == "float32" else ""
     option = f', input_precision="{precision}"' if precision else ""
-    scale = f'tl.dot(tl.abs({a.name}), tl.trans(tl.abs({b.name})), input_precision="ieee")'
+    scale = f'tl.dot(magnitude({a.name}), tl.trans(magnitude({b.name})), input_precision="ieee")'
     if dtype != "float32":
-        scale = f"tl.dot(tl.abs({a.name}), tl.trans(tl.abs({b.name})))"
+        scale = f"tl.dot(magnitude({a.name}), tl.trans(magnitude({b.name})))"
     allowance = "dot" if dtype != "float32" or precision == "ieee" else "tf32"
     text = f"tl.dot({a.name}, tl.trans({b.name}){option})"
     return g.emit(text, "float32", (rows, rows), [a, b], allowance, [scale])
 
 
 def sort(g: Grammar) -> Value:
-    """A sorted last axis."""
+    """Emit a sort along the last axis."""
     x = g.pick((*INTEGERS, "float16", *SINGLES), exact=True)
     text = f"tame({x.name})" if x.is_float else x.name
     option = g.random.choice(("", ", descending=True"))
@@ -142,6 +142,7 @@ def sort(g: Grammar) -> Value:
 
 
 def flip(g: Grammar) -> Value:
+    """Emit a reversal along one axis."""
     x, (axis, _) = g.pick(NUMBERS), _axis(g)
     return moved(g, f"tl.flip({x.name}, {axis})", x, g.shape)
 
@@ -154,19 +155,19 @@ def moved(g: Grammar, text: str, x: Value, shape: Shape) -> Value:
 
 
 def gather(g: Grammar) -> Value:
-    """Elements at indices within the bounds."""
+    """Emit a gather from indices within the bounds."""
     x, i, (axis, _) = g.pick(NUMBERS), g.pick(["int32"]), _axis(g)
     return moved(g, f"tl.gather({x.name}, {i.name} & {g.shape[axis] - 1}, {axis})", x, g.shape)
 
 
 def histogram(g: Grammar) -> Value:
-    """Counts of integers in bins; a block of two dimensions is flattened."""
+    """Emit a histogram; a block with two dimensions is flattened."""
     x, bins = g.pick(["int32"]), g.random.choice((16, 32, 64))
     return g.emit(f"tl.histogram(tl.reshape({x.name} & {bins - 1}, [{g.size}]), {bins})", "int32", (bins,), [x])
 
 
 def rearranged(g: Grammar) -> Value:
-    """A transposition or reshape, there and back, with an elementwise operation between."""
+    """Emit a transposition or a reshape."""
     x = g.pick(NUMBERS)
     if len(g.shape) == 2:
         return moved(g, f"tl.trans({x.name})", x, g.shape[::-1])
@@ -175,7 +176,7 @@ def rearranged(g: Grammar) -> Value:
 
 
 def joined(g: Grammar) -> Value:
-    """Two values in one block, or a block in two values."""
+    """Emit an operation that makes one block from two values, or two values from a block."""
     a = g.pick(NUMBERS)
     b = g.pick([a.dtype])
     kind = g.random.choice(("interleave", "join", "split", "cat"))
@@ -196,7 +197,7 @@ def joined(g: Grammar) -> Value:
 
 
 def outer(g: Grammar) -> Value:
-    """An index along one axis, broadcast to the main shape."""
+    """Emit an index along one axis, broadcast to the main shape."""
     if len(g.shape) == 1:
         return g.emit(f"tl.broadcast_to(tl.expand_dims(tl.program_id(0) + 3, 0), [{g.size}])", "int32", g.shape)
     rows, columns = g.shape

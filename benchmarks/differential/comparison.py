@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchmarks.differential.allowances import SLACK, widened
+from benchmarks.differential.allowances import LEAST_STEPS, SLACK, widened
 from benchmarks.differential.dtypes import BOOL, FLOATS, SIGN_OF_ZERO
 from benchmarks.differential.grammar import Buffer
 from benchmarks.differential.programs import Program
@@ -19,18 +19,20 @@ UNUSED = "refused by the compiler"
 
 @dataclass(frozen=True)
 class Outcome:
-    """How the sides of a program compare.
+    """Result of a comparison.
 
     Attributes:
-        verdict: BITWISE; FUSED, if the results are bitwise those of the simulator's run with contractions; ALLOWED;
+        verdict: BITWISE; FUSED, if the bits equal the simulator's with contractions; ALLOWED;
             UNEXPLAINED; or UNUSED.
-        allowances: Allowances of the results that differ.
+        allowances: Allowances that the differing results have.
         detail: First difference, or the error.
+        result: First result that differs.
     """
 
     verdict: str
     allowances: tuple[str, ...] = ()
     detail: str = ""
+    result: str = ""
 
 
 def compare(program: Program, sim: Answer, gpu: Answer) -> Outcome:
@@ -50,7 +52,7 @@ def compare(program: Program, sim: Answer, gpu: Answer) -> Outcome:
             continue
         wrong = _wrong(buffer, actual, expected, [noisy[position] for noisy in sim.noisy])
         if wrong.any():
-            return Outcome(UNEXPLAINED, detail=_described(buffer, actual, expected, wrong))
+            return Outcome(UNEXPLAINED, detail=_described(buffer, actual, expected, wrong), result=buffer.name)
         verdicts.add(ALLOWED)
         names |= buffer.taints or set()
     verdict = next(v for v in (ALLOWED, FUSED, BITWISE) if v in verdicts)
@@ -58,14 +60,14 @@ def compare(program: Program, sim: Answer, gpu: Answer) -> Outcome:
 
 
 def _array(buffer: Buffer, data: bytes) -> np.ndarray:
-    """Return the elements of a buffer; those of bfloat16 as float32."""
+    """Return a buffer's elements; bfloat16 ones as float32."""
     if buffer.dtype == "bfloat16":
         return widened(np.frombuffer(data, np.uint16), buffer.dtype)
     return np.frombuffer(data, "bool" if buffer.dtype == BOOL else buffer.dtype)
 
 
 def _same(buffer: Buffer, actual: bytes, expected: bytes) -> bool:
-    """Return True if all bits are the same, except those of NaN."""
+    """Return True if all bits are the same; every NaN equals every other NaN."""
     if actual == expected:
         return True
     a, e = _array(buffer, actual), _array(buffer, expected)
@@ -78,7 +80,7 @@ def _bits(array: np.ndarray) -> np.ndarray:
 
 
 def _wrong(buffer: Buffer, actual: bytes, expected: bytes, noisy: Sequence[bytes]) -> np.ndarray:
-    """Return a mask of the elements that no allowance explains."""
+    """Return a mask that marks the elements without an explanation."""
     a, e = _array(buffer, actual), _array(buffer, expected)
     if buffer.dtype not in FLOATS:
         return np.asarray(a != e)
@@ -87,19 +89,29 @@ def _wrong(buffer: Buffer, actual: bytes, expected: bytes, noisy: Sequence[bytes
     if taints:
         same |= (a == 0) & (e == 0)
     if not taints - {SIGN_OF_ZERO} or not noisy:
-        return ~same
+        unequal: np.ndarray = ~same
+        return unequal
     runs = [_array(buffer, data).astype(np.float64) for data in noisy]
     a, e = a.astype(np.float64), e.astype(np.float64)
     with np.errstate(all="ignore"):
         spread = np.max([np.abs(run - e) for run in runs], axis=0)
-        close = np.abs(a - e) <= SLACK * spread
+        close = np.abs(a - e) <= np.maximum(SLACK * spread, LEAST_STEPS * _unit(e, buffer.dtype))
     unstable = np.any([_class(run) != _class(e) for run in runs], axis=0)  # an overflow that depends on a rounding
-    return ~(same | close | unstable)
+    wrong: np.ndarray = ~(same | close | unstable)
+    return wrong
+
+
+def _unit(array: np.ndarray, dtype: str) -> np.ndarray:
+    """Return the distance to the next number in a float type, for float64 numbers."""
+    digits, lowest = {"float16": (10, -24), "bfloat16": (7, -133), "float32": (23, -149), "float64": (52, -1074)}[dtype]
+    unit: np.ndarray = np.exp2(np.maximum(np.frexp(array)[1] - 1 - digits, lowest))
+    return unit
 
 
 def _class(array: np.ndarray) -> np.ndarray:
     """Return 0 for finite numbers, 1 and -1 for infinities, and 2 for NaN."""
-    return np.where(np.isnan(array), 2, np.where(np.isinf(array), np.sign(array), 0))
+    classes: np.ndarray = np.where(np.isnan(array), 2, np.where(np.isinf(array), np.sign(array), 0))
+    return classes
 
 
 def _described(buffer: Buffer, actual: bytes, expected: bytes, wrong: np.ndarray) -> str:

@@ -19,20 +19,20 @@ LOOPS = (  # `count` and `one` are runtime arguments, 3 and 1
 
 
 def loop(g: Grammar) -> Value:
-    """A loop that changes one variable in each iteration."""
+    """Emit a loop that changes one variable in each iteration."""
     accumulator = _accumulator(g)
-    others = [g.pick([accumulator.dtype]) for _ in range(2)]  # before the loop, so that their casts are outside
+    operands = [g.pick([accumulator.dtype]) for _ in range(2)]  # before the loop, so that their casts are outside
     if g.random.random() < 0.25:
-        return _while_loop(g, accumulator, others)
+        return _while_loop(g, accumulator, operands)
     g.write(g.random.choice(LOOPS).format(n=g.random.randint(1, 4)))
     g.indent += 1
-    result = _body(g, accumulator, others, "k")
+    result = _body(g, accumulator, operands, "k")
     g.indent -= 1
     return result
 
 
-def _while_loop(g: Grammar, accumulator: Value, others: list[Value]) -> Value:
-    """A loop whose end depends on a runtime argument, or on the largest element of a block."""
+def _while_loop(g: Grammar, accumulator: Value, operands: list[Value]) -> Value:
+    """Emit a loop whose end depends on a runtime argument, or on a block's largest element."""
     counter = g.name("k")
     if g.random.random() < 0.5:
         g.write(f"{counter} = count")
@@ -44,14 +44,14 @@ def _while_loop(g: Grammar, accumulator: Value, others: list[Value]) -> Value:
         step = f"{counter} = {counter} // 8"
     g.write(f"while {counter} > 0:")
     g.indent += 1
-    result = _body(g, accumulator, others, counter)
+    result = _body(g, accumulator, operands, counter)
     g.write(step)
     g.indent -= 1
     return result
 
 
 def _accumulator(g: Grammar) -> Value:
-    """Return a variable that a loop may assign, with the value of another one."""
+    """Return a variable that a loop may assign, which begins as a copy or a constant."""
     dtype = g.random.choice(
         ("int32", "int64", "int16", "uint8", "float32", "float32", "float16", "bfloat16", "float64")
     )
@@ -64,9 +64,9 @@ def _accumulator(g: Grammar) -> Value:
     return Value(name, dtype, g.shape, start.taints, start.product)
 
 
-def _body(g: Grammar, accumulator: Value, others: list[Value], counter: str) -> Value:
+def _body(g: Grammar, accumulator: Value, operands: list[Value], counter: str) -> Value:
     """Emit one or two statements that assign the accumulator, and return it."""
-    first, second = others
+    first, second = operands
     taints = accumulator.taints | first.taints | second.taints
     if not accumulator.is_float:
         operator = g.random.choice("+-*&|^")
@@ -77,11 +77,10 @@ def _body(g: Grammar, accumulator: Value, others: list[Value], counter: str) -> 
     if kind == "larger":
         function = g.random.choice(("maximum", "minimum"))
         text = f"tl.{function}({accumulator.name}, {first.name}).to(tl.{accumulator.dtype})"
-        operands = [Value("", accumulator.dtype, (), taints)]
-        value = g.emit(text, accumulator.dtype, g.shape, operands, SIGN_OF_ZERO, target=accumulator)
+        value = g.emit(text, accumulator.dtype, g.shape, [accumulator, first], SIGN_OF_ZERO, target=accumulator)
         return Value(value.name, value.dtype, value.shape, value.taints, accumulator.product or first.product)
     dtype, previous = accumulator.dtype, Value(g.name(), accumulator.dtype, g.shape, taints, accumulator.product)
-    g.write(f"{previous.name} = {accumulator.name}")  # the magnitudes of a contraction are those before the sum
+    g.write(f"{previous.name} = {accumulator.name}")  # a contraction's error is bounded by magnitudes before the sum
     if kind == "sum":
         return combined(g, g.random.choice("+-"), previous.name, first.name, dtype, [previous, first], accumulator)
     if kind == "product":
@@ -91,7 +90,7 @@ def _body(g: Grammar, accumulator: Value, others: list[Value], counter: str) -> 
 
 
 def branch(g: Grammar) -> Value:
-    """A branch on a scalar: of the launch, of the data, or known to the compiler."""
+    """Emit a branch on a scalar: an argument, a computed one, or a compile-time constant."""
     x = g.pick(["int32"])
     reduced = f"tl.max({x.name}, 0)" if len(g.shape) == 1 else f"tl.max(tl.max({x.name}, 0), 0)"
     test = g.random.choice(("pid == 0", "count > 2", "FLAG", "not FLAG", f"{reduced} > 5", "one == 1", "scale > 0"))
@@ -111,7 +110,7 @@ def branch(g: Grammar) -> Value:
 
 
 def device_function(g: Grammar) -> Value:
-    """A call of another kernel function, with a flag, with several results, or with a runtime scalar."""
+    """Emit a call to another kernel function, with a flag, with several results, or with a runtime scalar."""
     kind = g.random.choice(("blend", "ordered", "scaled"))
     if kind == "scaled":
         x = g.pick([d for d in FLOATS if d != "bfloat16"])
@@ -130,7 +129,7 @@ def device_function(g: Grammar) -> Value:
 
 
 def atomic(g: Grammar) -> Value:
-    """Atomics with collisions, whose final memory does not depend on their order."""
+    """Emit atomics with collisions, whose final memory does not depend on their order."""
     name = g.random.choice(("add", "max", "min", "and", "or", "xor", "add of floats", "max of floats", "min of floats"))
     cells = g.random.choice((1, 8, g.size))
     mask = g.random.choice(("", f", mask={condition(g).name}"))
@@ -153,7 +152,7 @@ def atomic(g: Grammar) -> Value:
 
 
 def exchange(g: Grammar) -> Value:
-    """Atomics on elements of one lane each, whose previous values are used."""
+    """Emit atomics that return previous values; each lane has its own element."""
     name = g.random.choice(("xchg", "cas", "add", "max", "xor"))
     dtype = g.random.choice(("int32", "int64"))
     x = g.pick([dtype])
@@ -163,7 +162,7 @@ def exchange(g: Grammar) -> Value:
 
 
 def scratch(g: Grammar) -> Value:
-    """A store, a barrier, and a load of another lane's element."""
+    """Emit a store, a barrier, and a load from another lane's element."""
     x = g.pick([d for d in NUMBERS if not d.startswith("uint") or d == "uint8"], exact=True)
     pointer = g.buffer("scratch", x.dtype, g.size * g.programs, "zeros", frozenset())
     g.write(f"tl.store({pointer} + offsets, {x.name})")

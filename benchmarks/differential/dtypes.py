@@ -1,4 +1,4 @@
-"""Triton's element types, the values of a generated program, and the promotion rules between them."""
+"""Triton's element types, variables in a generated program, and promotion rules."""
 
 from __future__ import annotations
 
@@ -10,26 +10,24 @@ UNSIGNED = ("uint8", "uint16", "uint32", "uint64")
 INTEGERS = (*SIGNED, *UNSIGNED)
 FLOATS = ("float16", "bfloat16", "float32", "float64")
 NUMBERS = (*INTEGERS, *FLOATS)
-LOADED = ("int8", "int16", "int32", "int64", "uint8", BOOL, *FLOATS)  # element types of input pointers
-BITS = {BOOL: 1, "bfloat16": 16} | {
-    name: int("".join(filter(str.isdigit, name))) for name in NUMBERS if name != "bfloat16"
-}
-SIGN_OF_ZERO = "sign of zero"  # the only taint that leaves a value exact
+LOADED = ("int8", "int16", "int32", "int64", "uint8", BOOL, *FLOATS)  # by input pointers
+BITS = {BOOL: 1} | {name: int("".join(filter(str.isdigit, name))) for name in NUMBERS}
+SIGN_OF_ZERO = "sign of zero"  # a value with only this taint counts as exact
 
 Shape = tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class Value:
-    """A variable of a generated program.
+    """A variable in a generated program.
 
     Attributes:
-        name: Name in the program, or the text of a Python number.
-        dtype: Element type; "" for a Python number.
+        name: Name in the program.
+        dtype: Element type.
         shape: Sizes; () for a scalar.
-        taints: Names of the allowances (allowances.py) that may have changed the value on a GPU.
-        product: True if the value may be the direct result of a float multiplication, which compilers fuse with a sum.
-        raw: True if the value was loaded from an input, so that even the bits of its NaN are known.
+        taints: Allowances (allowances.py) that may have changed the value on a GPU.
+        product: True if the value may be a float product, which compilers fuse with a sum.
+        raw: True if the value was loaded from an input, so that even a NaN has known bits.
     """
 
     name: str
@@ -41,7 +39,7 @@ class Value:
 
     @property
     def exact(self) -> bool:
-        """Return True if a GPU has the same numbers, except for signs of zeros."""
+        """Return True if a GPU has the same numbers, except for signs on zeros."""
         return self.taints <= {SIGN_OF_ZERO}
 
     @property
@@ -72,7 +70,7 @@ def promote_number(tensor: str, is_float: bool, division: bool = False) -> str:
 
 
 def _promoted_integer(a: str, b: str) -> str:
-    """Return the wider type; of two with one width, the unsigned one."""
+    """Return the wider type; if the widths are equal, the unsigned one."""
     if (a in SIGNED) == (b in SIGNED):
         return a if BITS[a] > BITS[b] else b
     unsigned, signed = (b, a) if a in SIGNED else (a, b)

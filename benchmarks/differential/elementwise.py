@@ -1,4 +1,4 @@
-"""Productions for elementwise operations: arithmetic of mixed types, casts, comparisons, bits, and math functions."""
+"""Productions for elementwise operations: arithmetic with mixed types, casts, comparisons, bits, and math functions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SINGLES = ("float32", "float64")  # types that the math functions take
 
 
 def arithmetic(g: Grammar) -> Value:
-    """A sum, difference or product of two tensors, or of a tensor and a number."""
+    """Emit a sum, difference or product; the second operand is a tensor or a number."""
     a, operator = g.pick(), g.random.choice("+-*")
     operands, dtype = [a], a.dtype
     if g.random.random() < 0.35:
@@ -54,7 +54,7 @@ def combined(
 
 
 def other_operand(g: Grammar, dtypes: tuple[str, ...] = NUMBERS, exact: bool = False) -> Value:
-    """Return a second operand: a value of the main shape, or a smaller one that broadcasts."""
+    """Return a second operand: one in the main shape, or a smaller one that broadcasts."""
     smaller = [
         v
         for v in g.values
@@ -67,7 +67,7 @@ def other_operand(g: Grammar, dtypes: tuple[str, ...] = NUMBERS, exact: bool = F
 
 
 def division(g: Grammar) -> Value:
-    """A true division; of integers, it is one of float32."""
+    """Emit a true division; integers are divided as float32."""
     a, b = g.pick(), g.pick(exact=True)
     if not a.is_float and not b.is_float and (a.dtype in SIGNED) != (b.dtype in SIGNED):  # Triton refuses such pairs
         b = g.cast(b, a.dtype)
@@ -79,7 +79,7 @@ def division(g: Grammar) -> Value:
 
 
 def integer_division(g: Grammar) -> Value:
-    """A quotient or remainder of integers with one signedness, of negative ones, too."""
+    """Emit a quotient or remainder; both integers are signed, or both are unsigned."""
     family = g.random.choice((SIGNED, UNSIGNED))
     a, b = g.pick(family, exact=True), g.pick(family, exact=True)
     divisor = f"{'divisor' if family is SIGNED else 'natural_divisor'}({b.name})"
@@ -89,7 +89,7 @@ def integer_division(g: Grammar) -> Value:
 
 
 def float_remainder(g: Grammar) -> Value:
-    """A remainder of floats that are small whole numbers, so that each step is exact."""
+    """Emit a float remainder; the operands are small whole numbers, so that each step is exact."""
     a, b = g.pick(SIGNED, exact=True), g.pick(SIGNED, exact=True)
     dtype = g.random.choice(SINGLES)
     x = f"({a.name}.to(tl.int32) % 1000).to(tl.{dtype})"
@@ -98,18 +98,20 @@ def float_remainder(g: Grammar) -> Value:
 
 
 def bitwise(g: Grammar) -> Value:
+    """Emit an and, or, or exclusive or."""
     a, b = g.pick(INTEGERS), other_operand(g, INTEGERS)
     return g.emit(f"{a.name} {g.random.choice('&|^')} {g.aligned(b)}", promote(a.dtype, b.dtype), g.shape, [a, b])
 
 
 def shift(g: Grammar) -> Value:
+    """Emit a shift by less than the width."""
     a = g.pick(INTEGERS)
     b = g.pick([a.dtype])
     return g.emit(f"{a.name} {g.random.choice(('<<', '>>'))} {g.masked_bits(b)}", a.dtype, g.shape, [a, b])
 
 
 def sign(g: Grammar) -> Value:
-    """A negation, complement, or absolute value."""
+    """Emit a negation, complement, or absolute value."""
     operator = g.random.choice(("-", "~", "abs"))
     if operator == "~":
         a = g.pick(INTEGERS)
@@ -124,6 +126,7 @@ def sign(g: Grammar) -> Value:
 
 
 def comparison(g: Grammar) -> Value:
+    """Emit a comparison with another value or a number."""
     a = g.pick(NUMBERS, exact=True)
     operator = g.random.choice(("<", "<=", ">", ">=", "==", "!="))
     if g.random.random() < 0.4:
@@ -134,7 +137,7 @@ def comparison(g: Grammar) -> Value:
 
 
 def logic(g: Grammar) -> Value:
-    """Operations on bools, of which arithmetic wraps in one bit."""
+    """Emit an operation on bools."""
     a, b = condition(g), condition(g)
     operator = g.random.choice("&|^~")
     if operator == "~":
@@ -143,19 +146,20 @@ def logic(g: Grammar) -> Value:
 
 
 def condition(g: Grammar) -> Value:
-    """Return a bool of the main shape."""
+    """Return a bool in the main shape."""
     known = [v for v in g.values if v.dtype == BOOL and v.shape == g.shape]
     return g.random.choice(known) if known and g.random.random() < 0.7 else g.keep(comparison(g))
 
 
 def where(g: Grammar) -> Value:
+    """Emit a selection by a bool."""
     c, a, b = condition(g), g.pick(), other_operand(g)
     value = g.emit(f"tl.where({c.name}, {a.name}, {g.aligned(b)})", promote(a.dtype, b.dtype), g.shape, [c, a, b])
     return Value(value.name, value.dtype, value.shape, value.taints, a.product or b.product)
 
 
 def extremum(g: Grammar) -> Value:
-    """A maximum, minimum or clamp, with either treatment of NaN."""
+    """Emit a maximum, minimum or clamp that propagates NaN or does not."""
     nan = g.random.choice(("", ", propagate_nan=tl.PropagateNan.ALL", ", propagate_nan=tl.PropagateNan.NONE"))
     if g.random.random() < 0.25:
         a = g.pick(["float32"])  # LLVM has no instruction for a clamp of float64
@@ -175,13 +179,13 @@ def extremum(g: Grammar) -> Value:
 
 
 def with_sign_of_zero(g: Grammar, value: Value, operands: list[Value]) -> Value:
-    """Return the value with the taint of its operands; a maximum rounds nothing, so it needs no noise of its own."""
+    """Return the value; it may be a product if an operand may be one."""
     product = any(v.product for v in operands)
     return Value(value.name, value.dtype, value.shape, value.taints, product and value.is_float)
 
 
 def math(g: Grammar) -> Value:
-    """A function of one float argument."""
+    """Emit a function with one float argument."""
     x = g.pick(SINGLES, exact=True)
     name = g.random.choice(
         ("exp", "exp2", "log", "log2", "sin", "cos", "erf", "sqrt", "rsqrt", "sigmoid", "floor", "ceil", "sqrt_rn")
@@ -206,7 +210,7 @@ def renoised(g: Grammar, value: Value, allowance: str, *scales: str) -> Value:
 
 
 def rounded_math(g: Grammar) -> Value:
-    """A function that is rounded correctly: fma, div_rn, umulhi."""
+    """Emit a function that is rounded correctly: fma, div_rn, umulhi."""
     name = g.random.choice(("fma", "div_rn", "umulhi"))
     if name == "umulhi":
         a = g.pick(("int32", "int64", "uint32", "uint64"))
@@ -221,20 +225,20 @@ def rounded_math(g: Grammar) -> Value:
 
 
 def cast(g: Grammar) -> Value:
-    """A conversion between any two types."""
+    """Emit a conversion between any two types."""
     a = g.pick((*NUMBERS, BOOL), exact=True)
     return g.cast(a, g.random.choice([dtype for dtype in (*NUMBERS, BOOL) if dtype != a.dtype]))
 
 
 def truncation(g: Grammar) -> Value:
-    """A conversion to a narrower float, rounded towards zero."""
+    """Emit a conversion to a narrower float, rounded towards zero."""
     a = g.pick(["float32"], exact=True)
     dtype = g.random.choice(("float16", "bfloat16"))
     return g.emit(f'{a.name}.to(tl.{dtype}, fp_downcast_rounding="rtz")', dtype, g.shape, [a])
 
 
 def bitcast(g: Grammar) -> Value:
-    """The bits of a number as another type; NaN has defined bits only if it was loaded."""
+    """Emit a bitcast; a NaN has defined bits only if it was loaded."""
     raw = [v for v in g.values if v.shape == g.shape and v.dtype != BOOL and (v.raw or not v.is_float)]
     if not raw:
         return cast(g)

@@ -1,8 +1,8 @@
-"""The state of a program while it is generated: its variables, its lines, and the rules that keep it defined.
+"""A program while it is generated: its variables, its lines, and the rules that keep it defined.
 
 Only exact values (`Value.exact`) may decide anything that is not continuous: comparisons, casts to integers, indices.
 Everything that Triton leaves undefined is avoided: quotients by zero, casts that an integer cannot hold, shifts past
-the width, lanes without a value, and results that depend on the order of atomics.
+the width, lanes without a value, and results that depend on how atomics are ordered.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from benchmarks.differential.dtypes import BITS, BOOL, FLOATS, NUMBERS, SIGN_OF_
 
 @dataclass(frozen=True)
 class Line:
-    """A line of a kernel, and the line that adds noise after it, if any."""
+    """A kernel's line, and the line that adds noise after it, if any."""
 
     text: str
     noise: str = ""
@@ -31,7 +31,7 @@ class Buffer:
         dtype: Element type.
         size: Elements.
         flavour: How values are drawn (programs.py); "zeros" for a result.
-        taints: Allowances of a result; None for an input.
+        taints: Allowances that a result has; None for an input.
     """
 
     name: str
@@ -54,7 +54,7 @@ class Grammar:
 
     @property
     def size(self) -> int:
-        """Elements of the main shape."""
+        """Return the number of elements in the main shape."""
         size = 1
         for extent in self.shape:
             size *= extent
@@ -70,7 +70,7 @@ class Grammar:
         self.lines.append(Line(pad + text, pad + noise if noise else ""))
 
     def buffer(self, prefix: str, dtype: str, size: int, flavour: str, taints: frozenset[str] | None = None) -> str:
-        """Add an argument and return the name of its pointer in the kernel."""
+        """Add an argument and return its pointer's name in the kernel."""
         name = self.name(prefix)
         self.buffers.append(Buffer(name, dtype, size, flavour, taints))
         return f"{name}_ptr"
@@ -89,12 +89,12 @@ class Grammar:
 
         Args:
             expression: Text.
-            dtype: Element type of the result.
-            shape: Sizes of the result.
+            dtype: Element type.
+            shape: Sizes.
             operands: Values that the expression uses.
-            allowance: Key of ALLOWANCES if a GPU may round otherwise.
-            scales: Expressions for the magnitudes that bound this error.
-            target: Variable to assign, instead of a new one.
+            allowance: Key in ALLOWANCES if a GPU may round otherwise.
+            scales: Expressions whose magnitudes bound this error.
+            target: Variable to assign; a new one by default.
         """
         taints = frozenset().union(*(v.taints for v in operands))
         if not allowance and dtype in FLOATS and taints - {SIGN_OF_ZERO}:
@@ -114,12 +114,12 @@ class Grammar:
     def pick(
         self, dtypes: Collection[str] = NUMBERS, shape: Shape | None = None, exact: bool = False, fresh: bool = False
     ) -> Value:
-        """Return a value of the main shape, or of `shape`, in one of the types.
+        """Return a value in one of the types.
 
         Args:
-            dtypes: Types to choose from; a value of another type is cast.
-            shape: Shape of the value; the main one by default.
-            exact: True if the value must have the same numbers on a GPU, including signs of zeros.
+            dtypes: Types to choose from; a value may be cast to one.
+            shape: Sizes; the main shape by default.
+            exact: True if the value must have the same numbers on a GPU, including signs on zeros.
             fresh: True if the value must not be a product that a compiler may fuse.
         """
         wanted = self.shape if shape is None else shape
@@ -149,13 +149,13 @@ class Grammar:
         return self.keep(result)
 
     def aligned(self, value: Value) -> str:
-        """Return the text of a value that broadcasts to the main shape."""
-        if len(value.shape) == 1 and len(self.shape) == 2 and value.shape != self.shape:
+        """Return the text that broadcasts a value to the main shape."""
+        if len(value.shape) < len(self.shape) and value.shape:
             return f"{value.name}[:, None]" if value.shape[0] == self.shape[0] else f"{value.name}[None, :]"
         return value.name
 
     def number(self, dtype: str) -> str:
-        """Return the text of a Python number for an operation with a tensor of this type."""
+        """Return a Python number, as text, for an operation with a tensor in this type."""
         if dtype in FLOATS:
             return self.random.choice(("0.5", "-1.25", "3.0", "0.1", "-2", "7", "1e-3", "100.0"))
         if dtype in UNSIGNED or dtype == BOOL:
@@ -163,5 +163,5 @@ class Grammar:
         return self.random.choice(("1", "-1", "3", "-7", "100", "-100"))
 
     def masked_bits(self, value: Value) -> str:
-        """Return the text of a shift amount below the width."""
+        """Return the text for a shift amount below the width."""
         return f"({value.name} & {BITS[value.dtype] - 1})"

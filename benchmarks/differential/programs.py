@@ -1,4 +1,4 @@
-"""Generate programs: the text of a kernel and its arguments, determined by a seed and an index alone."""
+"""Generate programs: a kernel's text and its arguments, determined by a seed and an index alone."""
 
 from __future__ import annotations
 
@@ -24,6 +24,11 @@ import triton.language as tl
 @triton.jit
 def tame(x):
     return tl.where((x > -100.0) & (x < 100.0), x, 7.0).to(x.dtype)
+
+
+@triton.jit
+def magnitude(x):
+    return tl.where(tl.abs(x) < float("inf"), tl.abs(x), 0.0).to(x.dtype)
 
 
 @triton.jit
@@ -86,11 +91,11 @@ class Program:
 
     Attributes:
         index: Its number; with the seed, it determines everything else.
-        kind: Class of the program: key of CLASSES.
-        lines: Lines of the kernel's body.
+        kind: Key in CLASSES.
+        lines: Kernel's body.
         buffers: Pointer arguments.
-        grid: Programs in x and y.
-        num_warps: Warps of one program.
+        grid: Program instances in x and y.
+        num_warps: Warps for one program instance.
         flag: Compile-time argument FLAG.
     """
 
@@ -116,7 +121,7 @@ class Program:
         return frozenset().union(*(b.taints for b in self.results if b.taints))
 
     def source(self, noise: bool = False) -> str:
-        """Return the text of a module with the kernel; with noise, for the simulator."""
+        """Return a module's text with the kernel; the simulator can add noise."""
         head = "from benchmarks.differential.allowances import perturb\n" * noise + HEAD
         pointers = ", ".join(f"{b.name}_ptr" for b in self.buffers)
         lines = [f"@triton.jit\ndef {self.name}({pointers}, count, one, scale, FLAG: tl.constexpr):"]
@@ -158,13 +163,13 @@ def _shape(random: Random, kind: str) -> Shape:
 
 
 def _begin(g: Grammar, grid: tuple[int, ...]) -> None:
-    """Emit the index of the program, and the offsets of its elements."""
+    """Emit the program instance's index, and the offsets for its elements."""
     g.write("pid = tl.program_id(0)" + (" * 2 + tl.program_id(1)" if len(grid) == 2 else ""))
     g.write(f"offsets = pid * {g.size} + {_range(g.shape)}")
 
 
 def _range(shape: Shape) -> str:
-    """Return the text for the positions of a block's elements, row by row."""
+    """Return the text for positions in a block, row by row."""
     if len(shape) == 1:
         return f"tl.arange(0, {shape[0]})"
     rows, columns = shape
@@ -172,7 +177,7 @@ def _range(shape: Shape) -> str:
 
 
 def _load(g: Grammar) -> None:
-    """Emit the load of a new input, with or without a mask."""
+    """Emit a load from a new input, with or without a mask."""
     dtype = g.random.choice((*LOADED, "float32", "int32"))
     flavour = g.random.choice(("tame", "whole", "wide", "special"))
     size = g.size * g.programs
@@ -197,7 +202,7 @@ def _produce(g: Grammar, production: Callable[[Grammar], Value]) -> None:
 
 
 def _store(g: Grammar) -> None:
-    """Emit the stores of the last values that differ, each with an assertion of its type."""
+    """Emit stores for the latest values, each with an assertion about its type."""
     latest = {v.name: v for v in g.values if not v.raw}
     chosen = list(latest.values())[-MAX_OUTPUTS:] or g.values[-1:]
     for value in chosen:
@@ -213,7 +218,7 @@ def _store(g: Grammar) -> None:
 
 
 def values(seed: int, index: int, position: int, buffer: Buffer) -> np.ndarray:
-    """Return the initial elements of a buffer: float64 for floats, int64 for integers."""
+    """Return a buffer's initial elements: float64 for floats, int64 for integers."""
     random = np.random.default_rng([seed, index, position])
     size, is_float = buffer.size, buffer.dtype in FLOATS
     if buffer.flavour == "zeros":

@@ -20,20 +20,20 @@ from benchmarks.differential.programs import Program, generate, values
 
 SIM, COMPILE, GPU = "sim", "compile", "gpu"
 OK, REFUSED, FAILED = "ok", "refused", "failed"
-TARGET = {"backend": "cuda", "arch": 90, "warp_size": 32}
+TARGET: dict[str, Any] = {"backend": "cuda", "arch": 90, "warp_size": 32}
 MAX_MESSAGE = 2000  # characters
 
 
 @dataclass
 class Answer:
-    """Results of a program on one side.
+    """Results from one side.
 
     Attributes:
         status: OK, REFUSED (by the compiler) or FAILED.
         message: Error, if any.
-        results: Bytes of each result buffer, in Program.results' order.
-        fused: The same, with the roundings that compilers choose most often; of the simulator alone.
-        noisy: The same for each run with noise; of the simulator alone.
+        results: Bytes for each result buffer, in Program.results' order.
+        fused: The same, if the simulator fuses products with sums.
+        noisy: The same for each run with noise.
     """
 
     status: str
@@ -44,7 +44,7 @@ class Answer:
 
 
 def runner(side: str) -> Callable[[int, int], Answer]:
-    """Prepare this process for a side, and return the function that runs program `index` of a seed."""
+    """Prepare this process for a side, and return a function that runs the program with a seed and an index."""
     os.environ["TRITON_INTERPRET"] = "1" if side == SIM else "0"
     import warnings
 
@@ -59,7 +59,7 @@ def runner(side: str) -> Callable[[int, int], Answer]:
         program = generate(seed, index)
         try:
             return run(program, seed, directory)
-        except Exception as error:  # noqa: BLE001 - an error of a generated program is its outcome
+        except Exception as error:  # noqa: BLE001 - a generated program may fail, which is its outcome
             return Answer(FAILED, _text(error))
 
     return guarded
@@ -71,7 +71,7 @@ def _text(error: BaseException) -> str:
 
 
 def _kernel(program: Program, directory: Path, noise: bool = False) -> Any:
-    """Return the kernel of a program; Triton reads its text from a file."""
+    """Return a program's kernel; Triton reads its text from a file."""
     name = f"{program.name}{'_noise' * noise}"
     path = directory / f"{name}.py"
     path.write_text(program.source(noise))
@@ -83,7 +83,7 @@ def _kernel(program: Program, directory: Path, noise: bool = False) -> Any:
 
 
 def _tensors(program: Program, seed: int, device: str) -> list[Any]:
-    """Return the buffers of a program."""
+    """Return a program's buffers."""
     import torch
 
     tensors = []
@@ -95,7 +95,7 @@ def _tensors(program: Program, seed: int, device: str) -> list[Any]:
 
 
 def _contents(program: Program, tensors: list[Any]) -> list[bytes]:
-    """Return the bytes of the result buffers."""
+    """Return the result buffers' bytes."""
     import torch
 
     results = [t for t, buffer in zip(tensors, program.buffers, strict=True) if buffer.taints is not None]
@@ -107,7 +107,8 @@ def _simulator() -> Callable[[Program, int, Path], Answer]:
     from verify.child.numerics import patch_numerics
     from verify.child.serve import prepare
     from verify.child.simulator import simulator
-    from verify.platforms import EXECUTE, ChipLimits
+    from verify.limits import ChipLimits
+    from verify.platforms import EXECUTE
 
     prepare(EXECUTE)
     patch_numerics(ChipLimits(), {TARGET["backend"]})
@@ -153,12 +154,13 @@ def _compiled(kernel: Any, program: Program, tensors: list[Any]) -> Answer | Non
     """Compile a program; return an answer if the compiler refuses it."""
     try:
         kernel.warmup(*tensors, **program.arguments(), grid=program.grid, num_warps=program.num_warps)
-    except Exception as error:  # noqa: BLE001 - any exception of the compiler is a refusal
+    except Exception as error:  # noqa: BLE001 - the compiler refuses by exceptions
         return Answer(REFUSED, _text(error))
     return None
 
 
 def _gpu() -> Callable[[Program, int, Path], Answer]:
+    """Prepare this process for the current CUDA device."""
     import torch
 
     def run(program: Program, seed: int, directory: Path) -> Answer:

@@ -14,12 +14,12 @@ from typing import Any
 
 from benchmarks.differential.sides import FAILED, Answer
 
-SECONDS = 120.0  # for one program on one side, including the start of a process
+SECONDS = 300.0  # for one program on one side, including the start-up when all processes import torch at once
 _CONTEXT = multiprocessing.get_context("spawn")
 
 
 def _serve(connection: Connection, side: str, seed: int, directory: str) -> None:
-    """Answer indices of programs until the parent closes the connection."""
+    """Answer requests for programs until the parent closes the connection."""
     os.environ["TRITON_CACHE_DIR"] = os.path.join(directory, "triton")
     tempfile.tempdir = directory
     from benchmarks.differential.sides import runner
@@ -42,7 +42,9 @@ class Worker:
 
     def send(self, index: int) -> None:
         """Ask for a program; start the process if there is none."""
-        if self._process is None or not self._process.is_alive():
+        if self._process is not None and not self._process.is_alive():
+            self.close()
+        if self._process is None:
             self._connection, theirs = _CONTEXT.Pipe()
             self._process = _CONTEXT.Process(target=_serve, args=(theirs, *self._arguments), daemon=True)
             self._process.start()
@@ -55,7 +57,7 @@ class Worker:
             if self._connection.poll(SECONDS):
                 answer: Answer = self._connection.recv()
                 if answer.status == FAILED and "CUDA" in answer.message:
-                    self.close()  # an error of the device makes its process unusable
+                    self.close()  # after a CUDA error the process is unusable
                 return answer
             message = f"no answer within {SECONDS:.0f} s"
         except (EOFError, ConnectionResetError):
@@ -83,8 +85,8 @@ def run_all(
 
     Args:
         sides: Sides, whose processes work at the same time.
-        seed: Seed of the programs.
-        indices: Numbers of the programs.
+        seed: Seed.
+        indices: Indices.
         workers: Processes for each side.
         take: Called with an index and the answers, in the order of `sides`, by one thread at a time.
     """
