@@ -5,10 +5,10 @@ from __future__ import annotations
 import multiprocessing
 import os
 import queue
-import shutil
 import tempfile
 import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -93,35 +93,29 @@ def run_all(
     pending: queue.SimpleQueue[int] = queue.SimpleQueue()
     for index in indices:
         pending.put(index)
-    lock, errors = threading.Lock(), list[BaseException]()
+    lock, stopped = threading.Lock(), threading.Event()
 
     def work(directory: str) -> None:
-        pool = [Worker(side, seed, directory) for side in sides]
+        processes = [Worker(side, seed, directory) for side in sides]
         try:
-            while not errors:
+            while not stopped.is_set():
                 try:
                     index = pending.get_nowait()
                 except queue.Empty:
                     return
-                for worker in pool:
-                    worker.send(index)
-                answers = [worker.receive() for worker in pool]
+                for process in processes:
+                    process.send(index)
+                answers = [process.receive() for process in processes]
                 with lock:
                     take(index, answers)
-        except BaseException as error:  # noqa: BLE001 - raised again in the calling thread
-            errors.append(error)
         finally:
-            for worker in pool:
-                worker.close()
+            for process in processes:
+                process.close()
 
-    directory = tempfile.mkdtemp(prefix="differential-")
-    try:
-        threads = [threading.Thread(target=work, args=(directory,)) for _ in range(workers)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    finally:
-        shutil.rmtree(directory, ignore_errors=True)
-    if errors:
-        raise errors[0]
+    directory = tempfile.TemporaryDirectory(prefix="differential-", ignore_cleanup_errors=True)
+    with directory as path, ThreadPoolExecutor(workers) as pool:
+        try:
+            for future in as_completed([pool.submit(work, path) for _ in range(workers)]):
+                future.result()
+        finally:
+            stopped.set()  # after an error, the other threads end with the program that they run

@@ -68,7 +68,7 @@ def parsed() -> argparse.Namespace:
 
 
 class Pool:
-    """Worker processes, each of which judges one mutant at a time."""
+    """Worker processes; each judges one mutant at a time."""
 
     def __init__(self, settings: Settings, workers: int, out: Path) -> None:
         self._settings, self._workers, self._out = settings, workers, out

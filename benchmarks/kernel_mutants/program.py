@@ -159,7 +159,7 @@ def _includes(node: ast.stmt, line: int) -> bool:
 
 
 def is_setting(name: str) -> bool:
-    """Return True if a name of the host code is that of a choice for speed."""
+    """Return True if host code gives this name to a choice for speed."""
     return name in SETTING_WORDS or SETTING.fullmatch(name) is not None
 
 

@@ -115,8 +115,11 @@ def command(  # noqa: PLR0913 - each is an option of the command
         raise UserError("--op names the operator for one FILE; leave it out, or name the file")
     if watch and (target is None or as_json or not Path(target).is_file()):
         raise UserError("--watch is for one FILE, and prints text; name an existing file, and leave --json out")
-    if hours and not exhaustive:
-        raise UserError("--hours continues an exhaustive trial; add --exhaustive, or leave --hours out")
+    if hours and (not exhaustive or watch or "extended" not in cases.split(",")):
+        raise UserError(
+            "--hours continues an exhaustive trial with extended cases; add --exhaustive, leave --watch out, and name "
+            "extended in --cases, or leave --hours out"
+        )
     from enable.stopping import stoppable
     from enable.workspace import Workspace
     from verify.sandbox.nursery import ahead

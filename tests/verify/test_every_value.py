@@ -1,13 +1,17 @@
 """The cases of an exhaustive trial: every value of a dtype, and variants of further seeds."""
 
+from pathlib import Path
+
 import pytest
 import torch
 
+from enable.cli import run
 from enable.cover.verification import VerifyRequest
 from enable.cover.verifier import Verifier
 from traces.values import unpack
 from verify.cases.case import case_of_values
 from verify.cases.every_value import CHUNK, CHUNKS, described, every_value
+from verify.cases.samples import opinfo_cases
 from verify.outcome import Outcome
 
 RELU = """# op: aten::relu
@@ -93,3 +97,19 @@ def test_a_right_kernel_is_tried_with_further_seeds(tmp_path):
     assert "every value in bfloat16, float16" in found.detail and "all leading 16 bits in float32" in found.detail
     assert "int64" in found.narrower
     assert "further cases of seeds to " in found.detail and not found.detail.endswith("seeds to 3")
+
+
+def test_a_case_alone_is_not_continued_with_further_seeds(tmp_path):
+    path = tmp_path / "relu.py"
+    path.write_text(RELU.replace("WRONG_FOR", ONE))
+    sample = next(c for c in opinfo_cases(["aten::relu"], ("float32",)) if c.shapes[0])
+    found = verified(path, tmp_path, exhaustive=True, hours=1.0, case=sample.id)
+    assert (found.outcome, found.cases) == (Outcome.PASS, 1)
+
+
+@pytest.mark.parametrize("words", [[], ["--exhaustive", "--watch"], ["--exhaustive", "--cases", "opinfo"]])
+def test_hours_continue_an_exhaustive_trial_alone(words, tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    Path("relu.py").write_text(RELU)
+    assert run(["verify", "relu.py", "--hours", "1", *words]) == 2
+    assert "--hours continues an exhaustive trial" in capfd.readouterr().err

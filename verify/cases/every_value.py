@@ -26,7 +26,7 @@ from verify.cases.preconditions import broken, keeping
 from verify.cases.variants import like
 from verify.operators import elementwise
 
-LEADING = 16  # bits of which every combination occurs
+LEADING = 16  # bits; every combination of them occurs
 CHUNK = 1 << 24  # values in a case, if all values of a dtype take several
 CHUNKS = (1 << 32) // CHUNK
 _EVERY, _LEADING, _RANGE = "every value", f"all leading {LEADING} bits", f"{CHUNK} values"  # begin a signature

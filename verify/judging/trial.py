@@ -140,7 +140,8 @@ class KernelTrial:
             result = self._where_aten_refuses(result)
         if result.outcome is Outcome.PASS and options.case is None:
             result = self._exhaustive(result, missing)
-        return self._with_new_seeds(result) if result.outcome is Outcome.PASS and options.seconds else result
+            result = self._with_new_seeds(result) if result.outcome is Outcome.PASS else result
+        return result
 
     def _exhaustive(self, result: TrialResult, missing: tuple[str, ...]) -> TrialResult:
         """Judge every value of small dtypes, and long series of draws, if the options ask for them."""
@@ -166,20 +167,21 @@ class KernelTrial:
     def _with_new_seeds(self, result: TrialResult) -> TrialResult:
         """Judge variants of one seed after the other until the time is over, or until one fails."""
         ends, seed, count = time.monotonic() + self._options.seconds, self._options.seed, 0
+        known, verdicts = {o: list(cases) for o, cases in self.cases.items()}, dict(self.verdicts)
         while time.monotonic() < ends:
-            seed += 1
-            known, verdicts = {o: list(cases) for o, cases in self.cases.items()}, dict(self.verdicts)
             with _PREPARING:
-                fresh = self._of_seed(seed)
+                fresh = self._of_seed(seed + 1)
             if not any(fresh.values()):
                 break
+            seed += 1
             self._judge_stage(f"seed {seed}", fresh)
             tried = self._concluded(result, f"seed {seed}")
             if tried.outcome is not Outcome.PASS:
                 return replace(tried, seed=seed)
             count += sum(map(len, fresh.values()))
-            self.cases, self.verdicts = known, verdicts  # hours of cases would not fit in memory
-        return replace(result, detail=f"{result.detail}; {count} further cases of seeds to {seed}")
+            # hours of cases would not fit in memory
+            self.cases, self.verdicts = {o: list(cases) for o, cases in known.items()}, dict(verdicts)
+        return replace(result, detail=f"{result.detail}; {count} further cases of seeds to {seed}") if count else result
 
     def _of_seed(self, seed: int) -> dict[str, list[Case]]:
         """Return the variants that another seed makes, without known cases and those that a bare file may refuse."""
@@ -373,8 +375,7 @@ class KernelTrial:
 
     def _where_passed(self) -> str:
         """Describe the tensor dtypes and ranks in the passed cases."""
-        passed = {key for key, verdict in self.verdicts.items() if verdict.outcome is Outcome.PASS}
-        cases = [case for o, cases in self.cases.items() for case in cases if (o, case.id) in passed]
+        cases = [case for cases in self.cases.values() for case in cases if self._passed(case)]
         dtypes = sorted({dtype for case in cases for dtype in case.dtypes})
         ranks = sorted({len(shape) for case in cases for shape in case.shapes})
         if not dtypes:
