@@ -11,12 +11,12 @@ from verify import platforms
 from verify.cases.case import case_of_values
 from verify.contract.derive import Plan
 from verify.contract.kernel_file import KernelFile
-from verify.judging.candidate import read_candidate
+from verify.judging.candidate import alone, read_candidate
 from verify.judging.dialect import lacking, marks, refusal
 from verify.judging.job import Job
 from verify.judging.judge import Judge
 from verify.judging.stages import TrialOptions, TrialStage
-from verify.judging.trial import KernelTrial, alone
+from verify.judging.trial import KernelTrial
 from verify.judging.verdicts import VerdictStore
 from verify.lint import load_profile
 from verify.outcome import Outcome
