@@ -56,6 +56,8 @@ ALLOWANCES = {
     "sign of zero": Allowance("max and min order -0 before +0 on a GPU; the simulator returns either", steps=0),
 }
 
+ORDERS = ("order of sums", "order of scans", "dot", "tf32")
+LARGEST = 2.0**127  # for sums of magnitudes in float32; above it a partial sum may overflow
 EPSILON = {"fp16": 2.0**-10, "bf16": 2.0**-7, "fp32": 2.0**-23, "fp64": 2.0**-52}
 _random, _sign = np.random.default_rng(0), 1
 
@@ -76,14 +78,18 @@ def perturb(value: Any, name: str, *scales: Any) -> Any:
     """
     allowance, handle = ALLOWANCES[name], value.handle
     numbers = widened(handle.data, handle.dtype.scalar.name)
-    noise = np.zeros(numbers.shape)
+    noise, overflows = np.zeros(numbers.shape), np.zeros(numbers.shape, bool)
     epsilon = EPSILON[handle.dtype.scalar.name]
     with np.errstate(all="ignore"):
         for scale in scales if allowance.relative else ():
             magnitude = np.abs(widened(scale.handle.data, scale.handle.dtype.scalar.name)).astype(np.float64)
+            overflows |= ~(magnitude < LARGEST)
             noise = noise + _signs(numbers.shape) * (allowance.relative * epsilon) * magnitude
         noisy = narrowed(numbers.astype(np.float64) + noise, handle.dtype.scalar.name) if noise.any() else handle.data
     data = _stepped(np.broadcast_to(noisy, handle.data.shape), allowance.steps, np.sign(noise) * np.sign(numbers))
+    if overflows.any() and name in ORDERS:  # in which order partial sums overflow decides between infinities and NaN
+        anything = narrowed(_random.choice([np.inf, -np.inf, np.nan], numbers.shape), handle.dtype.scalar.name)
+        data = np.where(overflows, anything, data)
     return type(value)(type(handle)(data, handle.dtype.scalar), value.type)
 
 

@@ -145,6 +145,9 @@ class Grammar:
         if value.is_float and dtype not in FLOATS:
             assert value.exact
             name = f"tl.abs(tame({name}))" if dtype in UNSIGNED else f"tame({name})"
+        if value.dtype in ("uint32", "uint64") and dtype in FLOATS:
+            # a GPU converts a sign-extended 64-bit integer as one of 32 bits (docs/results/differential.md)
+            name = f"({name} >> 1).to(tl.float32)" if dtype == "bfloat16" else f"({name} >> 1)"
         result = self.emit(f"{name}.to(tl.{dtype})", dtype, value.shape, [value])
         return self.keep(result)
 

@@ -45,6 +45,7 @@ HONEST = {
     "as it is": "pass",
     "a quotient that is exact": "y = tl.where(x * 4.0 / 4.0 == x, y, 0.0)",
     "a quotient by zero": 'y = tl.where(tl.abs(1.0 / (x * 0.0)) == float("inf"), y, 0.0)',
+    "a quotient that overflows": 'y = tl.where(tl.abs((x + 9.0) * 1e20 / 1e-30) == float("inf"), y, 0.0)',
     "a quotient rounded to nearest": "y = y * tl.div_rn(x + 9.0, x + 9.0)",
     "a fused product": "y = y + tl.fma(x, 0.0, 0.0)",
 }

@@ -34,6 +34,7 @@ def mend() -> None:
     quicken()
     _compute_once(interpreter)
     _mend_numbers(interpreter)
+    _mend_integers(interpreter)
     _mend_conversions(interpreter)
     _mend_operators(interpreter)
     _mend_reductions(interpreter)
@@ -125,6 +126,24 @@ def _mend_numbers(interpreter: Any) -> None:
     interpreter._implicit_cvt = implicit
 
 
+def _mend_integers(interpreter: Any) -> None:
+    """Let integers wrap and take part as their bits where Triton 3.6 raises OverflowError or extends the sign."""
+    builder, base = interpreter.InterpreterBuilder, interpreter.ReduceScanOpInterface
+    high, to_tensor = builder.create_umulhi, base.to_tensor
+
+    def create_umulhi(self: Any, lhs: Any, rhs: Any) -> Any:
+        unsigned = [replace(x, data=x.data.view(f"u{x.data.dtype.name}".replace("uu", "u"))) for x in (lhs, rhs)]
+        return interpreter.TensorHandle(high(self, *unsigned).data.view(lhs.data.dtype), lhs.dtype.scalar)
+
+    builder.create_umulhi = create_umulhi
+    builder.get_all_ones_value = lambda self, type: interpreter.TensorHandle(
+        ~np.zeros(1, interpreter._get_np_dtype(type)), type.scalar
+    )
+    base.to_tensor = lambda self, ret, dtype: to_tensor(
+        self, np.asarray(ret).astype(interpreter._get_np_dtype(dtype), copy=False), dtype
+    )
+
+
 def _mend_conversions(interpreter: Any) -> None:
     """Fix conversions: the interpreter truncates float32 to bfloat16, and treats numbers of other types as bits."""
     builder, bfloat16 = interpreter.InterpreterBuilder, interpreter.tl.bfloat16
@@ -138,7 +157,23 @@ def _mend_conversions(interpreter: Any) -> None:
             return interpreter.TensorHandle(_rounded(src.data), target)
         return cast(self, _wide(interpreter, src), dst_type)
 
-    builder.cast_impl = cast_impl
+    convert, towards_zero = builder.create_fp_to_fp, interpreter._ir.ROUNDING_MODE.RTZ
+    bits = {"fp16": np.uint16, _FLOAT32: np.uint32}  # bfloat16 is its bits
+
+    def create_fp_to_fp(self: Any, src: Any, dst_type: Any, rounding: Any) -> Any:
+        """Convert as `cast` does, and step back to zero where that is asked for; the rest is float8."""
+        source, target = src.dtype.scalar, dst_type.scalar
+        if 8 in (source.primitive_bitwidth, target.primitive_bitwidth):
+            return convert(self, src, dst_type, rounding)
+        result = self.cast_impl(src, target)
+        if rounding != towards_zero:
+            return result
+        number = result.data.view(bits.get(target.name, np.uint16))
+        wide = _wide(interpreter, result).data.astype(np.float64)
+        further = np.abs(wide) > np.abs(_wide(interpreter, src).data.astype(np.float64))
+        return interpreter.TensorHandle((number - further).astype(number.dtype).view(result.data.dtype), target)
+
+    builder.cast_impl, builder.create_fp_to_fp = cast_impl, create_fp_to_fp
     builder.get_bf16 = lambda self, value: cast_impl(self, self.get_fp32(value), bfloat16)  # missing in Triton 3.6
 
 
@@ -184,10 +219,25 @@ def _mend_operators(interpreter: Any) -> None:
     def create_clampf(self: Any, arg: Any, lo: Any, hi: Any, propagate: Any) -> Any:
         if propagate != propagate_none:
             return clamp(self, arg, lo, hi, propagate)
-        return self.create_maxnumf(self.create_minnumf(arg, hi), lo)  # an H200 returns the upper bound for NaN
+        result = self.create_minnumf(self.create_maxnumf(arg, lo), hi)  # the lower bound for NaN, as on an H200
+        x, low, high = (wide(handle).data for handle in (arg, lo, hi))
+        if not np.array_equal(low, -high) or not np.isnan(x).any():
+            return result
+        # With one bound and its negative, PTX has min.xorsign.abs.
+        bounds = np.where(np.isnan(x), np.copysign(high, x), wide(result).data).astype(x.dtype)
+        return like(arg, replace(wide(result), data=bounds))
 
     builder.create_clampf = create_clampf
     _flush(builder)
+
+    def create_frem(self: Any, lhs: Any, rhs: Any) -> Any:
+        """Compute `%` of floats as LLVM does for NVIDIA's GPUs: x - trunc(x / y) * y, with one rounding."""
+        x, y = lhs.data, rhs.data
+        with np.errstate(all="ignore"):
+            result = np.where(np.isinf(y), x, fused(-np.trunc(x / y), y, x))
+        return interpreter.TensorHandle(result, lhs.dtype.scalar)
+
+    builder.create_frem = create_frem
     builder.create_fma = lambda self, x, y, z: like(z, fma(self, wide(x), wide(y), wide(z)))
     builder.create_dot = lambda self, a, b, d, *rest: like(d, dot(self, wide(a), wide(b), wide(d), *rest))
 
@@ -237,7 +287,7 @@ def _flush(builder: Any) -> None:
     def of_results(function: Callable[..., Any]) -> Callable[..., Any]:
         return lambda self, arg: flushed(function(self, arg))
 
-    for name in ("create_ceil", "create_sqrt", "create_rsqrt", "create_sin", "create_erf"):
+    for name in ("create_ceil", "create_floor", "create_sqrt", "create_rsqrt", "create_sin", "create_erf"):
         setattr(builder, name, of_arguments(getattr(builder, name)))
     builder.create_exp2 = of_results(builder.create_exp2)
 

@@ -83,7 +83,7 @@ def _approximate_quotients() -> None:
             return result
         with np.errstate(all="ignore"):
             inexact = result.data.astype(np.float64) * rhs.data != lhs.data  # the product is exact in float64
-            inexact &= rhs.data != 0  # the infinity of a quotient by zero is exact
+            inexact &= np.isfinite(result.data)  # what overflows, and a quotient by zero, stays infinite
             bits = result.data.view(np.uint32)
             # which way: by a bit of the quotient, so that equal operands have equal quotients
             towards = np.where(bits & np.uint32(4), np.float32(np.inf), np.float32(0))
